@@ -7,10 +7,11 @@ mod stack;
 
 use super::scan::text;
 use below::{
-    clocks, context, handlers, in_flight, locks, of_cpu, owner, pending, queues, rcu, stalled, utilization, work,
+    backtrace, by, clocks, context, handlers, heartbeat, in_flight, locks, of_cpu, owner, pending, queues, rcu,
+    spinner, stalled, utilization, work,
 };
 use reports::{Below, REMAINS, REPORTS, Report};
-use stack::place;
+use stack::{place, waits_for};
 
 const LINE: usize = 512;
 const SHOWN: usize = 160;
@@ -19,16 +20,22 @@ const SHOWN: usize = 160;
 pub(super) fn line(line: &[u8]) -> Option<String> {
     let line = std::str::from_utf8(line).ok()?.trim();
     let report = REPORTS.iter().find(|report| line.len() <= LINE && line.contains(report.mark))?;
-    Some(format!("\"{}\": {}", text(line.as_bytes(), SHOWN), report.means))
+    let pending = if report.below == Below::Softirqs { pending(line) } else { None };
+    Some(format!("\"{}\": {}{}", text(line.as_bytes(), SHOWN), report.means, pending.unwrap_or_default()))
 }
 
 /// Returns the most decisive report of a log, its meaning, the place in the code that it shows, and the other reports.
 pub(super) fn said(head: &str) -> Option<String> {
-    const OTHERS: usize = 2;
+    const OTHERS: usize = 3;
     const ALIKE: usize = 3;
     let lines = unwrapped(head);
-    let mut found = REPORTS.iter().chain(REMAINS).filter_map(|report| Some((report, worst(report, &lines)?)));
-    let (report, (at, shown)) = found.next()?;
+    let found = REPORTS.iter().chain(REMAINS).filter_map(|report| Some((report, worst(report, &lines)?)));
+    let mut found: Vec<(&Report, (usize, String))> = found.collect();
+    // An error of the kernel's code is the cause of what is reported later, rather than its effect.
+    let (_, (first, _)) = found.first()?;
+    let errors = found.iter().enumerate().filter(|(_, (report, (at, _)))| report.is_error() && at < first);
+    let cause = errors.min_by_key(|(_, (_, (at, _)))| *at).map_or(0, |(n, _)| n);
+    let (report, (at, shown)) = found.remove(cause);
     let is_whole = |report: &Report| REPORTS.iter().any(|whole| whole.mark == report.mark);
     let below = if is_whole(report) { lines.get(at + 1..).unwrap_or_default() } else { &lines };
     let cpu = cpu(&shown);
@@ -37,7 +44,8 @@ pub(super) fn said(head: &str) -> Option<String> {
     let means = match report.below {
         Below::Nothing | Below::Each => report.means.to_owned(),
         Below::Stack => stacked(report, &shown, below, &own, cpu),
-        Below::Rcu => rcu(report.means, &own),
+        Below::Spinlock => stacked(report, &shown, below, &own, cpu) + &spinner(&own, below),
+        Below::Rcu => rcu(report, &shown, &own, &lines),
         Below::Softirqs => report.means.to_owned() + &pending(&shown).unwrap_or_default(),
         Below::Pools => report.means.to_owned() + &in_flight(&shown, &lines),
         Below::Handlers => report.means.to_owned() + &handlers(&own),
@@ -46,7 +54,7 @@ pub(super) fn said(head: &str) -> Option<String> {
         Below::Clocks => report.means.to_owned() + &clocks(&shown, &own),
     };
     let quoted = |shown: &str| format!("\"{}\"", text(shown.as_bytes(), SHOWN));
-    let has_several = is_whole(report) && matches!(report.below, Below::Stack | Below::Each);
+    let has_several = is_whole(report) && matches!(report.below, Below::Stack | Below::Spinlock | Below::Each);
     let mut subjects = vec![subject(report, message(&shown))];
     let alike = all(report, &lines).into_iter().filter(|_| has_several).filter(|(.., shown)| {
         let subject = subject(report, message(shown));
@@ -55,13 +63,15 @@ pub(super) fn said(head: &str) -> Option<String> {
         is_new
     });
     let alike: Vec<String> = alike.take(ALIKE).map(|(.., shown)| quoted(message(&shown))).collect();
-    let others = found.filter(|(other, (n, _))| is_whole(other) && *n != at).take(OTHERS).map(|(other, (n, shown))| {
-        let stalled = match other.below {
-            Below::Rcu => stalled(&lines_of(n + 1, None)),
-            _ => String::new(),
-        };
-        quoted(&shown) + &stalled
-    });
+    let others = found.into_iter().filter(|(other, (n, _))| is_whole(other) && *n != at).take(OTHERS).map(
+        |(other, (n, shown))| {
+            let stalled = match other.below {
+                Below::Rcu => stalled(&lines_of(n + 1, None)),
+                _ => String::new(),
+            };
+            quoted(&shown) + &stalled
+        },
+    );
     let others: Vec<String> = alike.into_iter().chain(others).collect();
     let others = if others.is_empty() { String::new() } else { format!("; also in the log: {}", others.join(", ")) };
     Some(format!("{}: {means}{others}", quoted(&shown)))
@@ -77,15 +87,17 @@ fn own(below: &[String], of: Option<f64>) -> Vec<&str> {
 /// Describes a report with a stack below it.
 fn stacked(report: &Report, shown: &str, below: &[String], own: &[&str], cpu: Option<f64>) -> String {
     let means = cpu.map_or(report.means.to_owned(), |cpu| report.means.replace("that CPU", &format!("CPU {cpu}")));
-    // PowerPC: `TB:8453096925 (16191ms ago)`.
-    let ago = own.iter().find_map(|line| line.split_once("ms ago)")?.0.rsplit('(').next()?.parse::<u64>().ok());
-    let ago = ago.map(|ms| format!(" (the last one was {ms} ms ago)")).unwrap_or_default();
+    let ago = heartbeat(below, cpu).unwrap_or_default();
     let of_cpu = of_cpu(own, cpu);
-    let place = place(&of_cpu).map_or("; its stack is not in this text".to_owned(), |place| format!(", {place}"));
+    let by = by(shown, &of_cpu, cpu).unwrap_or_default();
+    // Another report may stand between this one and its stack.
+    let place = place(&of_cpu).or_else(|| place(&backtrace(below, cpu?, None)));
+    let waits = place.as_deref().and_then(waits_for).unwrap_or_default();
+    let place = place.map_or("; its stack is not in this text".to_owned(), |place| format!(", {place}{waits}"));
     let context = context(shown, own).map(|context| format!("; context: {context}")).unwrap_or_default();
     let work = work(&of_cpu).unwrap_or_default();
     let (owner, busy) = (owner(below).unwrap_or_default(), utilization(&of_cpu).unwrap_or_default());
-    format!("{means}{ago}{place}{work}{context}{owner}{busy}")
+    format!("{means}{ago}{by}{place}{work}{context}{owner}{busy}")
 }
 
 /// The CPU that a report names as late.

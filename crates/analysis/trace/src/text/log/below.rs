@@ -1,6 +1,7 @@
 //! Interprets what follows the first line of a report in the kernel's log.
 
-use super::stack::{function, place};
+use super::reports::Report;
+use super::stack::{below_interrupt, function, place};
 use super::{number_after, text};
 
 /// `handler #08!!!`, `local_softirq_pending 08`: the names of the bits (include/linux/interrupt.h).
@@ -25,6 +26,68 @@ pub(super) fn owner(below: &[String]) -> Option<String> {
     let its: Vec<&str> = its.map(String::as_str).collect();
     let place = place(&its).map(|place| format!(", which is {place}")).unwrap_or_default();
     Some(format!("; the {what} is likely owned by {owner}{place}"))
+}
+
+/// The thread in `CPU: 68 PID: 45050 Comm: app` or `pid: 7660, name: iptables`, if the report's first line does not name it.
+pub(super) fn by(shown: &str, lines: &[&str], cpu: Option<f64>) -> Option<String> {
+    let of_cpu = |line: &&&str| {
+        line.contains(" Comm: ") && cpu.is_none_or(|cpu| number_after(line, "CPU: ").is_some_and(|of| of == cpu))
+    };
+    let comm = || lines.iter().find(of_cpu)?.split_once("PID: ")?.1.split_once(" Comm: ");
+    let named = || lines.iter().find_map(|line| line.split_once("pid: ")?.1.split_once(", name: "));
+    let (pid, rest) = named().or_else(comm)?;
+    let name = rest.split_whitespace().next()?;
+    let pid: u32 = pid.split_whitespace().next()?.parse().ok()?;
+    let name = text(name.as_bytes(), 32);
+    (pid > 0 && !shown.contains(&name)).then(|| format!(", while {name} (pid {pid}) was current"))
+}
+
+/// PowerPC: `CPU 68 TB:85587019361273, last heartbeat TB:85576815065016 (19930ms ago)`, and of all CPUs together `last SMP
+/// heartbeat` (arch/powerpc/kernel/watchdog.c).
+pub(super) fn heartbeat(below: &[String], cpu: Option<f64>) -> Option<String> {
+    const NEAR: usize = 8;
+    let near = below.get(..NEAR.min(below.len()))?;
+    let ms = |n: usize| {
+        let joined = format!("{} {}", near.get(n)?, near.get(n + 1).map_or("", String::as_str));
+        joined.split_once("ms ago)")?.0.rsplit('(').next()?.parse::<u64>().ok()
+    };
+    let of = |all: bool| {
+        near.iter().enumerate().find_map(|(n, line)| {
+            let is_own = all || number_after(line, "watchdog: CPU ") == cpu;
+            let is_such = line.contains(" TB:") && line.contains("last SMP heartbeat") == all && is_own;
+            ms(n).filter(|_| is_such)
+        })
+    };
+    let own = of(false).map(|ms| format!(" (the last one was {ms} ms ago)"));
+    own.or_else(|| of(true).map(|ms| format!(" (the last time that all CPUs had one was {ms} ms ago)")))
+}
+
+/// Returns what follows the first line with that CPU, and thread, such as `CPU: 0 PID: 1289 Comm: app`, up to the next such
+/// line.
+pub(super) fn backtrace(below: &[String], cpu: f64, pid: Option<f64>) -> Vec<&str> {
+    let is_its = |line: &String| {
+        number_after(line, "CPU: ").is_some_and(|of| of == cpu)
+            && pid.is_none_or(|pid| number_after(line, "PID: ").is_some_and(|of| of == pid))
+    };
+    let its = below.iter().position(is_its).and_then(|at| below.get(at + 1..)).unwrap_or_default();
+    its.iter().map(String::as_str).take_while(|line| !line.contains("CPU: ")).collect()
+}
+
+/// `.owner: app/1289, .owner_cpu: 0` below a report about a spinlock, and what that CPU is shown to do.
+pub(super) fn spinner(own: &[&str], below: &[String]) -> String {
+    let owner = own.iter().find_map(|line| line.split_once(".owner: ")?.1.split_once(", .owner_cpu: "));
+    let Some((owner, cpu)) = owner else { return "; the lock's owner is not in this report".to_owned() };
+    let Some(cpu) = cpu.split_whitespace().next().and_then(|cpu| cpu.parse::<u32>().ok()) else {
+        return "; no owner of the lock was recorded".to_owned();
+    };
+    let (name, pid) = owner.rsplit_once('/').unwrap_or((owner, ""));
+    let its = backtrace(below, f64::from(cpu), pid.parse().ok());
+    let stack = match (place(&its), below_interrupt(&its).and_then(|its| place(&its))) {
+        (None, None) => ", whose stack is not in this text".to_owned(),
+        (Some(at), Some(below)) => format!(", which is {at}, an interrupt that came {below}"),
+        (Some(at), None) | (None, Some(at)) => format!(", which is {at}"),
+    };
+    format!("; the lock is owned by {} ({pid}) on CPU {cpu}{stack}", text(name.as_bytes(), 32))
 }
 
 /// `#1: 0% system, 0% softirq, 100% hardirq, 0% idle` below a soft lockup (kernel/watchdog.c, print_cpustat).
@@ -57,7 +120,7 @@ pub(super) fn of_cpu<'a>(lines: &[&'a str], cpu: Option<f64>) -> Vec<&'a str> {
 
 /// Describes what an RCU stall means, and what ran during it. The stack of RCU's kthread is skipped, because it only
 /// shows that the kthread waited.
-pub(super) fn rcu(means: &str, lines: &[&str]) -> String {
+pub(super) fn rcu(report: &Report, shown: &str, lines: &[&str], log: &[String]) -> String {
     let mut mine = true;
     let is_mine = |line: &&&str| {
         let begins = ["NMI backtrace for cpu", "CPU: ", "Task dump for CPU"].iter().any(|mark| line.contains(mark));
@@ -68,10 +131,19 @@ pub(super) fn rcu(means: &str, lines: &[&str]) -> String {
     let all = lines.concat().replace(' ', "");
     let starved = lines.iter().find_map(|line| number_after(line, "kthread starved for "));
     let is_runnable = all.contains("->state=0x0");
-    let means = if all.contains("AllQSesseen") {
-        "all quiescent states were seen, so no CPU and no reader blocked RCU".to_owned()
-    } else {
-        format!("{means}{}", stalled(lines))
+    let has_readers = lines.iter().any(|line| line.contains("Tasks blocked on level"));
+    let mut with_first = vec![shown];
+    with_first.extend(lines);
+    let named = stalled(&with_first);
+    let means = match all.contains("AllQSesseen") {
+        true if has_readers => {
+            let tasks = if named.contains("task ") { named } else { other_readers(log) };
+            format!(
+                "no CPU but a reader blocked RCU: a task that was preempted or slept in its read-side section{tasks}"
+            )
+        }
+        true => "all quiescent states were seen, so no CPU and no reader is known to have blocked RCU".to_owned(),
+        false => format!("{}{named}", report.means),
     };
     let means = match starved {
         Some(jiffies) if is_runnable => {
@@ -87,31 +159,83 @@ pub(super) fn rcu(means: &str, lines: &[&str]) -> String {
         None => means,
     };
     let own: Vec<&str> = lines.iter().filter(is_mine).copied().collect();
-    match (running(&own), place(&own)) {
-        (Some(who), Some(place)) => format!("{means}; shown running: {who}, {place}"),
-        (Some(who), None) => format!("{means}; shown running: {who}"),
-        (None, Some(place)) => format!("{means}; shown {place}"),
-        (None, None) => format!("{means}; what ran instead is not in this text"),
+    match (running(&own), place(&own), holdout(&own)) {
+        (Some(who), Some(place), _) => format!("{means}; shown running: {who}, {place}"),
+        (Some(who), None, _) => format!("{means}; shown running: {who}"),
+        (None, Some(place), Some(who)) => format!("{means}; shown: {who}, {place}"),
+        (None, None, Some(who)) => format!("{means}; shown: {who}"),
+        (None, Some(place), None) => format!("{means}; shown {place}"),
+        (None, None, None) if means.starts_with("no CPU") => {
+            format!("{means}; where that task is, is not in this report")
+        }
+        (None, None, None) => format!("{means}; what ran instead is not in this report"),
     }
 }
 
-/// The stalled CPUs and readers, from `0-...!: (1 GPs behind)` and `Tasks blocked on level-0 rcu_node (CPUs 0-3): P123`.
-pub(super) fn stalled(lines: &[&str]) -> String {
-    const MOST: usize = 16;
-    let cpu = |line: &&str| {
-        let word = line.split_whitespace().find(|word| {
-            let marks = word.strip_suffix(':').and_then(|word| word.split_once('-')).map(|(_, marks)| marks);
-            marks.is_some_and(|marks| matches!(marks.len(), 3..=5) && marks.starts_with(['.', 'O', '?', '!', 'N']))
-        })?;
-        word.split('-').next()?.parse::<u32>().ok()
+/// The readers that another report of the log names, because this one does not.
+fn other_readers(log: &[String]) -> String {
+    let others: Vec<&str> = log.iter().map(String::as_str).collect();
+    match tasks(&others).as_slice() {
+        [] => "; which one is not in this text".to_owned(),
+        tasks => format!("; another report of this log names task {}", tasks.join(", ")),
+    }
+}
+
+/// The task below a stall of RCU: `task:job/7  state:R  running task  stack: 0 pid: 2133 ppid: 2`, and its CPU in
+/// `nvcsw: 1/1 holdout: 1 idle_cpu: -1/7` of Tasks RCU (kernel/rcu/tasks.h, check_holdout_task).
+fn holdout(lines: &[&str]) -> Option<String> {
+    let (name, rest) = lines.iter().find_map(|line| line.split_once("task:")?.1.split_once(" state:"))?;
+    let pid = number_after(rest, "pid:")?;
+    let state = match rest.trim_start().chars().next()? {
+        'R' => "runnable or running",
+        'S' => "asleep",
+        'D' => "asleep (D)",
+        _ => "in another state",
     };
-    let cpus: Vec<String> = lines.iter().filter_map(cpu).take(MOST).map(|cpu| cpu.to_string()).collect();
-    let readers = lines.iter().filter_map(|line| line.split_once("Tasks blocked on level").map(|(_, rest)| rest));
+    let cpu =
+        lines.iter().find_map(|line| line.split_once("idle_cpu: ")?.1.split_once('/')?.1.split_whitespace().next());
+    let cpu = cpu.and_then(|cpu| cpu.parse::<u32>().ok()).map(|cpu| format!(" on CPU {cpu}")).unwrap_or_default();
+    Some(format!("{} (pid {pid}), {state}{cpu}", text(name.trim().as_bytes(), 32)))
+}
+
+/// The words in the braces of an expedited stall, `{ 3-.... P392 }`, and behind `Tasks blocked on level-0 rcu_node (CPUs
+/// 0-3):`. The first blocked task may be left out of both (up to Linux 5.10).
+fn listed(line: &str) -> impl Iterator<Item = &str> {
+    let braces = line.split_once("CPUs/tasks: {").map(|(_, rest)| rest.split('}').next().unwrap_or(rest));
+    let blocked = line.split_once("Tasks blocked on level").map(|(_, rest)| rest);
+    braces.or(blocked).into_iter().flat_map(str::split_whitespace)
+}
+
+/// The blocked readers that reports of RCU list: `P123`, `P123/1:b..l`.
+fn tasks<'a>(lines: &[&'a str]) -> Vec<&'a str> {
+    const MOST: usize = 16;
     let is_tid = |word: &&str| {
         let tid = word.strip_prefix('P').and_then(|tid| tid.split('/').next());
         tid.is_some_and(|tid| !tid.is_empty() && tid.bytes().all(|b| b.is_ascii_digit()))
     };
-    let readers: Vec<&str> = readers.flat_map(str::split_whitespace).filter(is_tid).take(MOST).collect();
+    lines.iter().flat_map(|line| listed(line)).filter(is_tid).take(MOST).collect()
+}
+
+/// The stalled CPUs and readers, from `0-...!: (1 GPs behind)`, `{ 0-...D P123 }` and `Tasks blocked on level-0 rcu_node
+/// (CPUs 0-3): P123`.
+pub(super) fn stalled(lines: &[&str]) -> String {
+    const MOST: usize = 16;
+    let number = |word: &str| {
+        let (cpu, marks) = word.split_once('-')?;
+        let is_marked = matches!(marks.len(), 3..=5) && marks.starts_with(['.', 'O', 'o', '?', '!', 'N']);
+        cpu.parse::<u32>().ok().filter(|_| is_marked)
+    };
+    let behind = |line: &&str| line.split_whitespace().find_map(|word| number(word.strip_suffix(':')?));
+    let cpus = lines.iter().filter_map(behind).chain(lines.iter().flat_map(|line| listed(line)).filter_map(number));
+    let mut seen = Vec::new();
+    let cpus = cpus.filter(|cpu| {
+        !seen.contains(cpu) && {
+            seen.push(*cpu);
+            true
+        }
+    });
+    let cpus: Vec<String> = cpus.take(MOST).map(|cpu| cpu.to_string()).collect();
+    let readers = tasks(lines);
     let cpus = if cpus.is_empty() { String::new() } else { format!("CPU {}", cpus.join(", ")) };
     let readers = if readers.is_empty() { String::new() } else { format!("task {}", readers.join(", ")) };
     let named: Vec<&str> = [cpus.as_str(), readers.as_str()].into_iter().filter(|named| !named.is_empty()).collect();
@@ -143,20 +267,56 @@ pub(super) fn work(lines: &[&str]) -> Option<String> {
     })
 }
 
-/// Finds the work items in progress: `in-flight: 361:free_obj_work` below the `pwq 40: cpus=20 node=1 …` of the pool
-/// that is stuck.
+/// Finds the work items in progress, `in-flight: 361:free_obj_work` below the `pwq 40: cpus=20 node=1 …` of the pool that
+/// is stuck, and those that wait for its CPU: `pending: flush_all BAR(8)`, which worker 8 waits for.
 pub(super) fn in_flight(shown: &str, lines: &[String]) -> String {
+    const MOST: usize = 4;
     let pool = shown.split_once("pool ").and_then(|(_, rest)| rest.split_once(" stuck")).map(|(pool, _)| pool.trim());
-    let mut mine = false;
-    let work = lines.iter().find_map(|line| {
+    let cpus = pool.and_then(|pool| pool.split_whitespace().next()).filter(|cpus| cpus.starts_with("cpus="));
+    let (mut mine, mut same) = (false, false);
+    let (mut work, mut pending) = (None, Vec::new());
+    for line in lines {
         if line.contains("pwq ") {
             mine = pool.is_some_and(|pool| line.contains(&format!("{pool} ")));
+            same = cpus.is_some_and(|cpus| line.split_whitespace().any(|word| word == cpus));
         }
-        line.split_once("in-flight: ").filter(|_| mine).map(|(_, work)| text(work.trim().as_bytes(), 80))
-    });
-    match work {
+        if let Some((_, items)) = line.split_once("in-flight: ").filter(|_| mine && work.is_none()) {
+            work = Some(text(items.trim().as_bytes(), 80));
+        } else if let Some((_, items)) = line.split_once("pending: ").filter(|_| same) {
+            for item in items.split(", ").map(|item| waited(item.trim(), lines)) {
+                if !pending.contains(&item) {
+                    pending.push(item);
+                }
+            }
+        }
+    }
+    let work = match work {
         Some(work) => format!("; in flight there: {work}"),
         None => "; what is in flight there is not in this text".to_owned(),
+    };
+    pending.truncate(MOST);
+    if pending.is_empty() { work } else { format!("{work}; pending for that CPU: {}", pending.join(", ")) }
+}
+
+/// Adds to `flush_all BAR(8)` what worker 8, which waits for it, has in flight.
+fn waited(items: &str, lines: &[String]) -> String {
+    let shown = text(items.as_bytes(), 80);
+    let worker = items.split_once("BAR(").and_then(|(_, rest)| rest.split(')').next());
+    let work = worker.and_then(|worker| {
+        let key = format!("{worker}:");
+        let words = || {
+            lines
+                .iter()
+                .filter_map(|line| line.split_once("in-flight: "))
+                .flat_map(|(_, items)| items.split_whitespace())
+        };
+        words().find_map(|word| word.strip_prefix(key.as_str()).map(str::to_owned))
+    });
+    match worker.zip(work) {
+        Some((worker, work)) => {
+            format!("{shown} (worker {worker}, in {}, waits for it)", text(work.trim_end_matches(',').as_bytes(), 64))
+        }
+        None => shown,
     }
 }
 
@@ -192,7 +352,7 @@ pub(super) fn handlers(lines: &[&str]) -> String {
     let names = names.filter(|name| *name != "irq_default_primary_handler" && !name.is_empty() && !name.contains('['));
     let names: Vec<String> = names.take(MOST).map(|name| text(name.as_bytes(), 64)).collect();
     match names.is_empty() {
-        true => "; its handlers are not in this text".to_owned(),
+        true => "; its handlers are not in this report".to_owned(),
         false => format!("; handlers on the line: {}", names.join(", ")),
     }
 }
@@ -211,7 +371,7 @@ pub(super) fn locks(lines: &[&str]) -> String {
     const MOST: usize = 4;
     let at = |key: &str| lines.iter().position(|line| line.contains(key));
     let Some(wanted) = at("is trying to lock").or_else(|| at("is trying to acquire lock")) else {
-        return "; the lock is not in this text".to_owned();
+        return "; the lock is not in this report".to_owned();
     };
     let who = lines.get(wanted).and_then(|line| line.split(" is trying").next()?.split_whitespace().next_back());
     let who = who.map_or_else(|| "a thread".to_owned(), |who| text(who.as_bytes(), 40));
@@ -264,7 +424,7 @@ pub(super) fn queues(shown: &str, lines: &[&str]) -> String {
             };
         }
     }
-    "; what ran on its CPU is not in this text".to_owned()
+    "; what ran on its CPU is not in this report".to_owned()
 }
 
 /// How far both clocks advanced between two checks, from `'hpet' wd_nsec: 0 …` and `'tsc' cs_nsec: 471766594285 …`.
@@ -278,8 +438,15 @@ pub(super) fn clocks(shown: &str, lines: &[&str]) -> String {
         let name = line.split('\'').nth(1).filter(|_| line.matches('\'').count() >= 2);
         Some((name, number_after(line, key)? / 1e9))
     };
+    let next = lines.iter().find_map(|line| line.split_once("Switched to clocksource "));
+    let next = next.map(|(_, name)| format!("; the kernel switched to {}", text(name.trim().as_bytes(), 20)));
+    let next = next.unwrap_or_default();
     let Some(((other, wd), (own, cs))) = advance("wd_nsec: ").zip(advance("cs_nsec: ")) else {
-        return "; how far the clocks advanced is not in this text".to_owned();
+        let near: Vec<&str> = near().collect();
+        return match ticks(&near, "wd").zip(ticks(&near, "cs")) {
+            Some((wd, cs)) => format!("; between two checks {cs}, and {wd}{next}"),
+            None => format!("; how far the clocks advanced is not in this report{next}"),
+        };
     };
     let (own, other) = (own.unwrap_or("the clock"), other.unwrap_or("the watchdog"));
     let (own, other) = (text(own.as_bytes(), 20), text(other.as_bytes(), 20));
@@ -294,6 +461,29 @@ pub(super) fn clocks(shown: &str, lines: &[&str]) -> String {
         )
     };
     format!(
-        "; between two checks, which are to be {INTERVAL} s apart, {own} advanced {cs:.3} s and {other} {wd:.3} s{what}"
+        "; between two checks, which are to be {INTERVAL} s apart, {own} advanced {cs:.3} s and {other} {wd:.3} s{what}{next}"
     )
+}
+
+/// How far a clock advanced, in its own ticks, from `'acpi_pm' wd_now: f4b7d wd_last: 6c50c5 mask: ffffff`.
+fn ticks(lines: &[&str], key: &str) -> Option<String> {
+    /// Frequency of the ACPI timer, which is the same everywhere, Hz.
+    const ACPI_PM: f64 = 3_579_545.0;
+    let hex = |key: &str| {
+        let rest = lines.iter().find_map(|line| Some(line.split_once(key)?.1))?;
+        u64::from_str_radix(rest.split_whitespace().next()?, 16).ok()
+    };
+    let line = lines.iter().find(|line| line.contains(&format!("{key}_now: ")))?;
+    let name = line.split('\'').nth(1)?;
+    let mask = u64::from_str_radix(line.split_once("mask: ")?.1.split_whitespace().next()?, 16).ok()?;
+    let ticks = hex(&format!("{key}_now: "))?.wrapping_sub(hex(&format!("{key}_last: "))?) & mask;
+    let seconds = match name {
+        "acpi_pm" => format!(
+            " ({:.3} s, or that and whole turns of {:.3} s)",
+            ticks as f64 / ACPI_PM,
+            (mask as f64 + 1.0) / ACPI_PM
+        ),
+        _ => String::new(),
+    };
+    Some(format!("{} advanced {ticks} ticks{seconds}", text(name.as_bytes(), 20)))
 }

@@ -6,6 +6,8 @@ pub(super) enum Below {
     Nothing,
     /// The stack of the thread or CPU that the report names.
     Stack,
+    /// The owner of the lock and the stack of the CPU that waits for it (kernel/locking/spinlock_debug.c).
+    Spinlock,
     /// The stacks of RCU's own kthread and of the stalled CPUs (kernel/rcu/tree_stall.h).
     Rcu,
     /// The busy workers of all pools (kernel/workqueue.c, show_all_workqueues).
@@ -30,6 +32,13 @@ pub(super) struct Report {
     pub figure: Option<&'static str>,
     pub means: &'static str,
     pub below: Below,
+}
+
+impl Report {
+    /// True for an error in the kernel's code that keeps threads waiting from then on.
+    pub fn is_error(&self) -> bool {
+        ["rtmutex deadlock detected", "scheduling while atomic"].contains(&self.mark)
+    }
 }
 
 const fn report(mark: &'static str, figure: Option<&'static str>, below: Below, means: &'static str) -> Report {
@@ -58,8 +67,8 @@ pub(super) const REPORTS: &[Report] = &[
     report(
         "spinlock lockup suspected on CPU#",
         None,
-        Below::Stack,
-        "that CPU waited for a spinlock for about a second; who held it is in the line below, if it was recorded",
+        Below::Spinlock,
+        "that CPU waited for a spinlock for about a second",
     ),
     report(
         "blocked for more than",
@@ -92,6 +101,20 @@ pub(super) const REPORTS: &[Report] = &[
         Some("stuck for "),
         Below::Pools,
         "work that was pending for that CPU or pool did not start for that long",
+    ),
+    // kernel/smp.c, csd_lock_wait_toolong.
+    report(
+        "non-responsive CSD lock",
+        None,
+        Below::Nothing,
+        "that CPU waits for the other CPU in the line to handle an IPI: what the other one ran is not in the line",
+    ),
+    // drivers/pci/pci.c, pci_dev_wait.
+    report(
+        "ms after FLR; giving up",
+        None,
+        Below::Nothing,
+        "that device did not come back from its reset: accesses to it may stall a CPU",
     ),
     // The longest run so far of a handler (arch/x86/kernel/nmi.c, max_duration).
     report(
@@ -145,17 +168,24 @@ pub(super) const REPORTS: &[Report] = &[
         Below::Nothing,
         "Xenomai's watchdog stopped a real-time thread that left no time for Linux",
     ),
+    // kernel/locking/rtmutex.c, rt_mutex_handle_deadlock.
+    report(
+        "rtmutex deadlock detected",
+        None,
+        Below::Stack,
+        "a thread was to take a lock that it holds itself, or in a cycle with others, and never goes on: an error of a caller",
+    ),
     report(
         "scheduling while atomic",
         None,
         Below::Stack,
-        "code would have slept where it must not: an error in it, of no measured length",
+        "code would have slept where it must not: an error of a caller, of no measured length",
     ),
     report(
         "sleeping function called from invalid context",
         None,
         Below::Stack,
-        "code might have slept where it must not: an error in it, of no measured length",
+        "code might have slept where it must not: an error of a caller, of no measured length",
     ),
     report(
         "scheduling with irqs disabled",

@@ -82,7 +82,10 @@ fn the_stack_of_rcus_own_kthread_is_no_culprit() {
         format!("rcu: INFO: rcu_sched detected stalls on CPUs/tasks:=0D\nrcu: All QSes seen, last=0D\n{STARVED}")
             .replace("->state=0", "->sta=\nte=3D0");
     let text = of(&seen);
-    assert!(text.contains("no CPU and no reader blocked RCU, and RCU's grace-period kthread was runnable"), "{text}");
+    assert!(
+        text.contains("no reader is known to have blocked RCU, and RCU's grace-period kthread was runnable"),
+        "{text}"
+    );
     assert!(!text.contains("rcu_gp_fqs_loop") && !text.contains("=0D"), "{text}");
     let dump = "Task dump for CPU 0:\nkworker/0:1     R running      0    19      2 0x00000008\nWorkqueue: events scan_ports\n";
     let text = of(&format!("INFO: rcu_preempt self-detected stall on CPU\n{STARVED}{dump}"));
@@ -207,7 +210,7 @@ fn an_interrupt_that_nobody_took_is_said_with_its_handlers() {
     let old =
         "irq 11: nobody cared (try booting with the \"irqpoll\" option)\nhandlers:\n[<c02f1a10>] (usb_irq+0x0/0x60)\n";
     assert!(of(old).ends_with("handlers on the line: usb_irq"), "{}", of(old));
-    assert!(of("irq 11: nobody cared\n").ends_with("its handlers are not in this text"));
+    assert!(of("irq 11: nobody cared\n").ends_with("its handlers are not in this report"));
 }
 
 #[test]
@@ -251,7 +254,7 @@ fn a_stall_of_sched_ext_has_what_ran() {
     let own = dump.replace("class=rt", "class=ext");
     assert!(of(&own).contains("ran player[994], which the BPF scheduler schedules as well"), "{}", of(&own));
     assert!(
-        of("runnable task stall (a[1] failed to run for 5.0s)\n").contains("what ran on its CPU is not in this text")
+        of("runnable task stall (a[1] failed to run for 5.0s)\n").contains("what ran on its CPU is not in this report")
     );
     // A line of the dump is the first line of trace-cmd's reports.
     let error = crate::text::TextSource::new(dump.as_bytes(), std::io::empty(), crate::Options::default()).err();
@@ -297,7 +300,9 @@ fn a_stall_has_its_cpus_and_a_lockup_its_cpu() {
     let power = "watchdog: CPU 1 detected hard LOCKUP on other CPUs 0\nwatchdog: CPU 1 TB:167, last SMP heartbeat\nTB:84 (16191ms ago)\n\
                  watchdog: CPU 0 Hard LOCKUP\nCPU: 0 PID: 0 Comm: idle\nNIP [c0561f34] wait_here+0x74/0x90\n";
     assert!(
-        of(power).contains("no timer interrupt ran on CPU 0 for seconds (the last one was 16191 ms ago), in wait_here"),
+        of(power).contains(
+            "no timer interrupt ran on CPU 0 for seconds (the last time that all CPUs had one was 16191 ms ago), in wait_here"
+        ),
         "{}",
         of(power)
     );
@@ -332,4 +337,125 @@ fn registers_of_other_architectures_are_read() {
     }
     let m68k = "INFO: task job:77 blocked for more than 120 seconds.\nCall Trace: [<00032b1c>] schedule+0x0/0x6a\n [<00032b1c>] wait_log+0x0/0x6a\n";
     assert!(of(m68k).contains(", in wait_log"), "{}", of(m68k));
+}
+
+#[test]
+fn a_reader_that_blocks_rcu_is_said() {
+    let seen = "rcu: INFO: rcu_preempt detected stalls on CPUs/tasks:\nrcu:   Tasks blocked on level-0 rcu_node (CPUs 0-3):\n\
+                \t(detected by 2, t=21010 jiffies)\nrcu: All QSes seen, last rcu_preempt kthread activity 1\n";
+    let text = of(seen);
+    assert!(
+        text.contains("no CPU but a reader blocked RCU") && text.contains("; which one is not in this text"),
+        "{text}"
+    );
+    let named = format!(
+        "{seen}rcu: INFO: rcu_preempt detected expedited stalls on CPUs/tasks: {{ P77 }} 21382 jiffies s: 117 root: 0x0/T\n"
+    );
+    assert!(of(&named).contains("another report of this log names task P77; where that task is"), "{}", of(&named));
+    let own = seen.replace("0-3):", "0-3): P88");
+    assert!(of(&own).contains("read-side section (task P88)"), "{}", of(&own));
+    let expedited =
+        "rcu: INFO: rcu_sched detected expedited stalls on CPUs/tasks: { 3-...D P9 } 60 jiffies s: 1 root: 0x8/T\n";
+    assert!(of(expedited).contains("no quiescent state (CPU 3; task P9)"), "{}", of(expedited));
+    let tasks = "INFO: rcu_tasks detected stalls on tasks:\n 00000000b92b832d: .. nvcsw: 1/1 holdout: 1 idle_cpu: -1/7\n \
+                 task:spin/7       state:R  running task     stack:    0 pid: 33 ppid:     2\n Call Trace:\n  ? spin_here+0x1/0x2\n";
+    assert!(of(tasks).ends_with("; shown: spin/7 (pid 33), runnable or running on CPU 7"), "{}", of(tasks));
+}
+
+#[test]
+fn a_lockup_has_the_heartbeat_and_the_thread_of_its_own_cpu() {
+    let power = "watchdog: CPU 12 detected hard LOCKUP on other CPUs 68\nwatchdog: CPU 12 TB:855, last SMP heartbeat TB:854 (15999ms ago)\n\
+                 watchdog: CPU 68 Hard LOCKUP\nwatchdog: CPU 68 TB:856, last heartbeat TB:857 (19930ms ago)\n\
+                 CPU: 68 PID: 450 Comm: diag Not tainted\nNIP [c0000000006f5578] find_next_bit+0x38/0x90\nLR [c000000000cba9ec] next_cpu+0x2c/0x50\n\
+                 Call Trace:\n[c0002] [c0003] 0xc000201cae26ec18 (unreliable)\n[c0002] [c0003] pick_target+0x1b8/0x240\n";
+    let text = of(power);
+    assert!(text.contains("(the last one was 19930 ms ago), while diag (pid 450) was current"), "{text}");
+    assert!(text.contains(", in find_next_bit ← next_cpu ← pick_target"), "{text}");
+}
+
+#[test]
+fn the_owner_of_a_spinlock_is_searched_in_the_text() {
+    let alone = "BUG: spinlock lockup suspected on CPU#3, wait/7\n";
+    assert!(of(alone).contains("; the lock's owner is not in this report"), "{}", of(alone));
+    let head = format!("{alone} lock: 0xffff88, .magic: dead4ead, .owner: hold/9, .owner_cpu: 1\n");
+    let waits = format!(
+        "{head}CPU: 3 PID: 7 Comm: wait Not tainted\nCall Trace:\ndump_stack (lib/dump_stack.c:52)\nspin_dump (kernel/spin.c:68 (discriminator 6))\n\
+         _raw_spin_lock (include/linux/spin.h:143 kernel/spin.c:151)\n? old (mm/a.c:1)\nmove_page (mm/a.c:137)\n"
+    );
+    let text = of(&waits);
+    assert!(text.contains("about a second, in _raw_spin_lock ← move_page; the lock is owned by hold (9) on CPU 1, whose stack is not in"), "{text}");
+    let both = format!(
+        "{waits}\nNMI backtrace for cpu 1\nCPU: 1 PID: 9 Comm: hold Not tainted\nRIP: delay_some (lib/delay.c:68)\nCall Trace:\n <IRQ>\n\
+         account (kernel/a.c:1)\n <EOI>\ncopy_range (mm/b.c:81)\ncopy_all (mm/b.c:97)\n"
+    );
+    let text = of(&both);
+    assert!(text.contains("on CPU 1, which is in delay_some ← account"), "{text}");
+    assert!(text.contains("an interrupt that came in copy_range ← copy_all"), "{text}");
+    assert!(
+        of(&head.replace("hold/9, .owner_cpu: 1", "<none>/-1, .owner_cpu: -1"))
+            .contains("no owner of the lock was recorded")
+    );
+}
+
+#[test]
+fn a_helper_is_named_with_its_caller() {
+    let hung = "INFO: task job:77 blocked for more than 64 seconds.\nCall Trace:\n <TASK>\n schedule+0x1/0x2\n mutex_wait+0x5/0x9\n \
+                stale+0x20/0x20\n fault+0x1/0x2\nRIP: 0010:__put_user_4+0xd/0x20\n do_clone+0x1/0x2\n </TASK>\n";
+    assert!(of(hung).contains(", in mutex_wait ← fault"), "{}", of(hung));
+    let soft =
+        "watchdog: BUG: soft lockup - CPU#1 stuck for 22s! [job:77]\nRIP: 0010:smp_call_function_single+0xce/0xf2\n";
+    assert!(of(soft).ends_with(
+        "in smp_call_function_single: it waits there for another CPU, which it does not show, to handle an IPI"
+    ));
+    let bare = "BUG: sleeping function called from invalid context at mm/a.h:419\nin_atomic(): 1, irqs_disabled(): 0, pid: 60, name: tables\nCall Trace:\n\
+                [<80118a88>] cache_alloc+0x44/0x1c0\n[<8e83a6dc>] 0x8e83a6dc\n";
+    assert!(
+        of(bare).ends_with("while tables (pid 60) was current, in cache_alloc ← 0x8e83a6dc (without a symbol)"),
+        "{}",
+        of(bare)
+    );
+}
+
+#[test]
+fn the_error_that_came_first_is_the_headline() {
+    let log = "[ 5.6] rtmutex deadlock detected\n[ 5.7] CPU: 2 PID: 11 Comm: net Tainted\nCall trace:\n slow_lock+0x1/0x2\n open_port+0x1/0x2\n\
+               [ 66.4] rcu: INFO: rcu_preempt detected stalls on CPUs/tasks:\nrcu:     4-...!: (1 GPs behind)\n";
+    let text = of(log);
+    assert!(text.starts_with("\"[ 5.6] rtmutex deadlock detected\""), "{text}");
+    assert!(
+        text.contains("while net (pid 11) was current, in slow_lock ← open_port; also in the log: \"[ 66.4] rcu"),
+        "{text}"
+    );
+    let later = log.replace("[ 5.6] rtmutex deadlock detected", "") + "[ 99.0] rtmutex deadlock detected\n";
+    assert!(of(&later).starts_with("\"[ 66.4] rcu"), "{}", of(&later));
+}
+
+#[test]
+fn ticks_and_pending_work_are_said_where_times_are_not() {
+    let clock = "clocksource: timekeeping watchdog on CPU2: Marking clocksource 'tsc' as unstable:\n\
+                 clocksource:   'acpi_pm' wd_now: 10 wd_last: fffff0 mask: ffffff\nclocksource:   'tsc' cs_now: 1100 cs_last: 1000 mask: ffff\n\
+                 clocksource: Switched to clocksource acpi_pm\n";
+    let text = of(clock);
+    assert!(text.contains("between two checks tsc advanced 256 ticks, and acpi_pm advanced 32 ticks (0.000 s, or that and whole turns of 4.687 s)"), "{text}");
+    assert!(text.ends_with("; the kernel switched to acpi_pm"), "{text}");
+    let pool = "BUG: workqueue lockup - pool cpus=7 node=0 flags=0x0 nice=0 stuck for 37s!\nworkqueue high: flags=0x10\n  pwq 1: cpus=7 node=0 flags=0x0 nice=-20\n    \
+                pending: flush_all BAR(8)\n  pwq 2: cpus=9 node=0 flags=0x0 nice=0\n    in-flight: 8:clean_up\n    pending: other\n";
+    assert!(
+        of(pool).ends_with(
+            "not in this text; pending for that CPU: flush_all BAR(8) (worker 8, in clean_up, waits for it)"
+        ),
+        "{}",
+        of(pool)
+    );
+    assert!(
+        line(b"NOHZ tick-stop error: local softirq work is pending, handler #08!!!")
+            .is_some_and(|said| said.ends_with(": NET_RX"))
+    );
+}
+
+#[test]
+fn a_stack_behind_another_report_is_found() {
+    let two = "watchdog: BUG: soft lockup - CPU#1 stuck for 40s! [a:1]\nwatchdog: BUG: soft lockup - CPU#2 stuck for 30s! [b:2]\n\
+               CPU: 2 PID: 2 Comm: b\nRIP: 0010:two+0x1/0x2\nCPU: 1 PID: 1 Comm: a\nRIP: 0010:one+0x1/0x2\n";
+    assert!(of(two).contains("[a:1]\"") && of(two).contains(", in one;"), "{}", of(two));
 }
