@@ -15,6 +15,9 @@ const LATENCIES: &str = "`punctual import FILE --out DIR` reads its figures";
 const RECORD: &str = "`perf script` prints the underlying events";
 const EVENTS: &str = "record sched_switch, sched_waking, irq and irq_vectors events at that time, with stacks where preemption or interrupts are off";
 
+/// Reads the output of one tool. Returns what it contains, and what to record next; `None` for another tool's output.
+type Reader = fn(&str) -> Option<(String, &'static str)>;
+
 /// Describes a text that contains no trace, with the worst latency in it.
 pub(super) fn summary(head: &[u8]) -> Option<TraceError> {
     const TABLES: [(&str, &str); 8] = [
@@ -54,7 +57,7 @@ pub(super) fn summary(head: &[u8]) -> Option<TraceError> {
     if head.contains("T: 0 (") {
         return table(threads(&head), LATENCIES);
     }
-    let tools: [fn(&str) -> Option<(String, &'static str)>; 17] = [
+    let tools: [Reader; 17] = [
         hwlatdetect,
         runqslower,
         trace_irqoff,
