@@ -120,7 +120,7 @@ pub(super) const SILENCE: u64 = 500_000;
 pub(super) const OVERDUE: u64 = 1_000_000;
 /// Maximum number of nested interrupts; more means a damaged trace.
 const NESTED: usize = 16;
-const KEPT: usize = 512;
+pub(super) const KEPT: usize = 512;
 const ODD: usize = 8;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Finds the functions in which a thread or a softirq spent its time, from the lines of a function trace.
 
-use super::cpu::Cpu;
+use super::cpu::{Cpu, KEPT};
 use super::section::{Traced, bare, name};
 use punctual_trace::{Context, LatencyHeader};
 use std::collections::BTreeMap;
@@ -93,6 +93,12 @@ pub(super) struct Most {
     pub place: String,
     /// True if based on recorded lines, not on those around an omission.
     pub shown: bool,
+}
+
+/// Time from the first kept line to the last, ns, and true if no earlier lines were dropped.
+pub(super) fn covered(cpu: &Cpu) -> Option<(u64, bool)> {
+    let (first, last) = (cpu.traced.front()?, cpu.traced.back()?);
+    Some((last.t.saturating_sub(first.t), cpu.traced.len() < KEPT))
 }
 
 /// Minimum time after a line for which its function is named, ns.

@@ -125,8 +125,9 @@ impl Waits {
 /// How a thread got the CPU long before the latency of its header was over.
 #[derive(Clone, Copy, Debug)]
 struct Soon {
-    /// Time from the thread's wakeup until it got the CPU, ns.
+    /// Time until the thread got that CPU, from its wakeup, or from the first line if the latency does not end with that, ns.
     waited: u64,
+    cpu: u32,
     /// True if most of the latency preceded the wakeup, which is therefore not what the header measures.
     is_after: bool,
     /// Duration shown by the lines, from the first to the last, ns, if that is less than half of the header's latency.
@@ -256,8 +257,10 @@ impl Attribution {
         let waited = window.t3 - window.waking.t0;
         let whole = subject.and_then(|(_, whole)| whole).filter(|whole| *whole > 2 * waited + NO_MORE_THAN_A_SWITCH);
         if let Some(whole) = whole {
-            let before = window.waking.t0.saturating_sub(self.began.unwrap_or(window.waking.t0));
-            self.soon = Some((window.tid, Soon { waited, is_after: before > whole / 2, shown: None }));
+            let began = self.began.unwrap_or(window.waking.t0).min(window.waking.t0);
+            let is_after = window.waking.t0 - began > whole / 2;
+            let waited = if is_after { waited } else { window.t3 - began };
+            self.soon = Some((window.tid, Soon { waited, cpu: window.cpu, is_after, shown: None }));
             return;
         }
         let chosen = choose::rank(&self.options.victims, window.tid, window.comm, window.prio);

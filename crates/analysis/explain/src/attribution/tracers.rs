@@ -20,6 +20,8 @@ pub(super) struct Tracers {
     hwlat: Gaps,
     /// Flags of the first event of the last trace: interrupts off, preemption off.
     first: Option<(bool, bool)>,
+    /// True if lines of another trace, or out of order, precede the last ones.
+    restarted: bool,
     /// The last stack in the trace.
     stack: Box<[Symbol]>,
     /// Number of periods, the longest single noise in µs, its CPU, and noise by hardware.
@@ -29,7 +31,7 @@ pub(super) struct Tracers {
 impl Tracers {
     pub fn event(&mut self, event: &Event) {
         if event.kind == Kind::Restart {
-            (self.first, self.stack) = (None, Box::default());
+            (self.first, self.stack, self.restarted) = (None, Box::default(), true);
         } else if self.first.is_none()
             && let Some((Some(irqs_off), Some(depth))) = event.flags.map(|flags| (flags.irqs_off, flags.preempt_depth))
         {
@@ -80,7 +82,9 @@ impl Tracers {
                 }
                 None => "the rest of that time passed after the switch".to_owned(),
             };
-            Some(format!("{}: it had the CPU after {}, and {rest}", fact(header)?, Nanos(soon.waited)))
+            let on = header.cpu.filter(|cpu| *cpu != soon.cpu).map(|_| format!(" on CPU {}", soon.cpu));
+            let (fact, on) = (fact(header)?, on.unwrap_or_default());
+            Some(format!("{fact}: it had the CPU{on} after {}, and {rest}", Nanos(soon.waited)))
         });
         let cut = wakeups.last().and_then(|(_, header)| fact(header));
         let cut = cut.map(|fact| format!("{fact}: the lines do not show that wakeup from waking to running"));
@@ -206,7 +210,8 @@ fn off(header: &LatencyHeader, seen: Option<(&Machine, &Tracers)>, woken_at_end:
         (_, soft) if soft > latency / 2 => format!(", {} of it in softirqs", Nanos(soft.min(latency))),
         _ => String::new(),
     };
-    let place = cpus.clone().find_map(|(_, cpu)| place(cpu, header, latency)).filter(|_| steps_ns.is_none());
+    let restarted = seen.is_some_and(|seen| seen.restarted);
+    let place = cpus.clone().find_map(|(_, cpu)| place(cpu, header, latency, restarted)).filter(|_| steps_ns.is_none());
     let place = place.map(|place| format!(", {place}")).unwrap_or_default();
     let of_idle = ends.map(|(from, to)| (from.contains("idle"), to.contains("idle")));
     let in_idle = header.tid == Some(0) && of_idle == Some((true, true));
@@ -278,8 +283,8 @@ fn has_marks(machine: &Machine) -> bool {
     machine.cpus().any(|(_, cpu)| cpu.traced.iter().any(|line| is_mark(&line.function)))
 }
 
-/// Returns where most of a section was spent.
-fn place(cpu: &Cpu, header: &LatencyHeader, latency: u64) -> Option<String> {
+/// Returns where most of a section was spent, or how little of it the lines cover.
+fn place(cpu: &Cpu, header: &LatencyHeader, latency: u64, restarted: bool) -> Option<String> {
     if let Some(lock) = functions::lock(cpu, header) {
         return Some(lock);
     }
@@ -289,6 +294,14 @@ fn place(cpu: &Cpu, header: &LatencyHeader, latency: u64) -> Option<String> {
     let longest =
         longest.or_else(|| Some(format!("most of it {}", functions::last(functions::longest(cpu, latency)?.0)?)));
     longest.or_else(|| {
+        let (covered, is_all) = functions::covered(cpu)?;
+        if covered.saturating_mul(2) < latency {
+            (is_all && cpu.traced.len() > FEW).then_some(())?;
+            let of = functions::most(cpu, Whose::All, 0, cpu.traced.back()?.t).filter(|most| most.shown);
+            let of = of.map(|most| format!(", mostly {}", most.place)).unwrap_or_default();
+            let lines = if restarted { "last lines" } else { "lines" };
+            return Some(format!("of which the {lines} cover {} only{of}", Nanos(covered)));
+        }
         let most = functions::most(cpu, Whose::All, 0, latency)?;
         Some(format!("{} {}", if most.shown { "most of it" } else { "most of it most likely" }, most.place))
     })

@@ -161,6 +161,9 @@ fn a_latency_after_the_switch_is_not_called_an_ordinary_switch() {
     let expected =
         "preemption: longest wakeup 1.59 ms, of IRQ 8 (FIFO 99, pid 775) on CPU 0: it had the CPU after 5.00 µs";
     assert!(said.starts_with(expected), "{said}");
+    let first_line = "      ls-112   0Dn.1    0us : double_lock_balance (schedule)\n      ls-112   0Dn.1    1us";
+    let pulled = first(&trace.replace("CPU#0", "CPU#1").replace("      ls-112   0Dn.1    1us", first_line));
+    assert!(pulled.contains("on CPU 1: it had the CPU on CPU 0 after 6.00 µs"), "{pulled}");
 }
 
 #[test]

@@ -102,6 +102,10 @@ fn work_is_late_from_its_queueing() {
     let said = first(text);
     assert!(said.starts_with("work flip_worker took 3.68 ms in kworker/u8:0 (pid 6) on CPU 1; work flip_worker, queued by Binder (pid 215) on CPU 2, \
                               was started 43.0 µs later by kworker/u8:0 (pid 6) on CPU 1"), "{said}");
+    let softirq = first(&text.replace("[002] d..2", "[002] d.s2"));
+    assert!(softirq.contains("queued by a softirq upon Binder (pid 215) on CPU 2"), "{softirq}");
+    let hard = first(&text.replace("[002] d..2", "[002] d.h2"));
+    assert!(hard.contains("queued by an interrupt upon Binder (pid 215) on CPU 2"), "{hard}");
 }
 
 #[test]
@@ -347,4 +351,24 @@ fn a_timer_that_expires_again_and_again_is_named() {
     );
     let calm: String = [60_818_582, 60_819_582, 60_820_582, 60_821_582, 60_822_582].map(line).concat();
     assert!(!first(&calm).contains("expired"), "{}", first(&calm));
+}
+
+/// The end of a section of a second.
+#[test]
+fn lines_of_a_small_part_of_a_section_do_not_name_most_of_it() {
+    let line = |us: u32, function: &str| format!("ksoftirq-27        3dNs2 {us}us : {function} <-test_pages\n");
+    let lines: String = (0..40).map(|n| line(1_056_000 + n, ["clear_bits", "add_batch"][n as usize % 2])).collect();
+    let trace = "# tracer: preemptoff\n#\n# preemptoff latency trace v1.1.5 on 5.11.0\n# --------\n\
+                 # latency: 1130504 us, #40/49333, CPU#3 | (M:preempt VP:0, KP:0, SP:0 HP:0 #P:4)\n#    -----------------\n\
+                 #    | task: ksoftirqd/3-27 (uid:0 nice:0 policy:0 rt_prio:0)\n#    -----------------\n\
+                 #  => started at: __do_softirq\n#  => ended at:   __do_softirq\n#\n#  cmd     pid     ||||| time  |   caller\n"
+        .to_owned()
+        + &lines;
+    let said = first(&trace);
+    assert!(said.contains("preemption off for 1.13 s on CPU 3"), "{said}");
+    assert!(said.contains(", of which the lines cover 39.0 µs only, mostly in "), "{said}");
+    assert!(!said.contains("most of it"), "{said}");
+    // Lines that go back in time belong to another listing.
+    let again = first(&(trace.clone() + &lines.replace(" 1056", " 56")));
+    assert!(again.contains(", of which the last lines cover 39.0 µs only"), "{again}");
 }

@@ -7,9 +7,9 @@ mod said;
 use super::options::ExplainOptions;
 use super::{choose, section, sentences, vectors};
 use punctual_model::Scheduled;
-use punctual_trace::{Comm, Delay, Event, Kind, Task, TaskState};
+use punctual_trace::{Comm, Context, Delay, Event, Kind, Task, TaskState};
 use punctual_units::{Arrange, Nanos};
-use said::{blocked, comm_of, named, preempted, raised, slept, who, work};
+use said::{acting, blocked, comm_of, named, preempted, raised, slept, who, work};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt;
 
@@ -84,6 +84,11 @@ struct Cpu {
 }
 
 type Who = (Option<Comm>, Option<i32>);
+type Actor = (Who, Option<Context>);
+
+fn actor(event: &Event) -> Actor {
+    ((event.comm, event.tid), event.flags.and_then(|flags| flags.context))
+}
 
 /// A thread that left a CPU.
 #[derive(Debug)]
@@ -96,7 +101,7 @@ struct Out {
     /// When the previous interrupt began, and its name.
     interrupted: Option<(u64, String)>,
     frames: Vec<String>,
-    woken: Option<(u64, Who)>,
+    woken: Option<(u64, Actor)>,
 }
 
 #[derive(Debug, Default)]
@@ -107,7 +112,7 @@ pub(super) struct Spans {
     /// How often threads were woken, while no switch was seen.
     wakings: HashMap<i32, (u64, Task)>,
     /// By the address of a work item: when and where it was queued, and by whom; when it was started.
-    work: HashMap<u64, (u64, u32, Who)>,
+    work: HashMap<u64, (u64, u32, Actor)>,
     started: HashMap<u64, (u64, String)>,
     longest: BTreeMap<Of, (u64, String)>,
     /// Times, CPUs and threads that occur in the lines.
@@ -145,7 +150,7 @@ impl Spans {
             }
             Kind::SchedWaking { task, .. } | Kind::SchedWakeup { task, .. } => {
                 if let Some(out) = self.out.get_mut(&task.tid) {
-                    out.woken.get_or_insert((t, (event.comm, event.tid)));
+                    out.woken.get_or_insert((t, actor(event)));
                 }
                 self.waking(event, task, options, has_cpu);
                 if self.wakings.len() < THREADS && matches!(event.kind, Kind::SchedWakeup { .. }) {
@@ -355,7 +360,7 @@ impl Spans {
         }
         match name {
             "workqueue_queue_work" => {
-                self.work.insert(work, (t, event.cpu, here));
+                self.work.insert(work, (t, event.cpu, actor(event)));
             }
             "workqueue_execute_start" => {
                 self.started.insert(work, (t, function.to_owned()));
@@ -363,7 +368,7 @@ impl Spans {
                 let ns = t.saturating_sub(since);
                 let from = On(on.0.map(|_| from));
                 self.offer(Of::Work, ns, LEAST, || {
-                    let (by, here) = (named(by), named(here));
+                    let (by, here) = (acting(by), named(here));
                     format!("work {function}, queued by {by}{from}, was started {} later by {here}{on}", Nanos(ns))
                 });
             }

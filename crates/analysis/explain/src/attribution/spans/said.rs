@@ -1,10 +1,10 @@
 //! Sentences of [`super::Spans`].
 
-use super::{FRAMES, On, Out, Who};
+use super::{Actor, FRAMES, On, Out, Who};
 use crate::attribution::options::ExplainOptions;
 use crate::attribution::{choose, section, sentences};
 use punctual_model::Scheduled;
-use punctual_trace::{Comm, Event, Symbol, Task};
+use punctual_trace::{Comm, Context, Event, Symbol, Task};
 use punctual_units::Nanos;
 
 pub(super) fn comm_of(comm: Option<Comm>) -> Option<String> {
@@ -16,6 +16,16 @@ pub(super) fn named((comm, tid): Who) -> String {
         Some(0) => "the idle task".to_owned(),
         _ => Scheduled::default().thread(comm_of(comm).as_deref(), tid),
     }
+}
+
+/// Who acts at an event: the thread, or an interrupt or softirq upon it, which acts on nobody's behalf.
+pub(super) fn acting((who, context): Actor) -> String {
+    let upon = match context {
+        Some(Context::Softirq) => "a softirq upon ",
+        Some(context) if context.is_hard() => "an interrupt upon ",
+        _ => "",
+    };
+    format!("{upon}{}", named(who))
 }
 
 pub(super) fn who(options: &ExplainOptions, task: &Task) -> String {
@@ -44,7 +54,7 @@ pub(super) fn slept(frames: &[Symbol]) -> Vec<String> {
 pub(super) fn blocked(out: &Out, until: Option<u64>, options: &ExplainOptions, on: On) -> String {
     let place = if out.frames.is_empty() { String::new() } else { format!(", in {}", out.frames.join(" ← ")) };
     let who = who(options, &out.task);
-    let woken = out.woken.map(|(t, by)| (t.saturating_sub(out.t), named(by)));
+    let woken = out.woken.map(|(t, by)| (t.saturating_sub(out.t), acting(by)));
     match (until, woken) {
         (Some(t), Some((after, by))) => format!(
             "{who} slept uninterruptibly (D) for {}{place}: {by} woke it after {}",
