@@ -1,13 +1,15 @@
 //! Recognises texts that are not traces but are mistaken for them: tables of other tools, and the kernel's log.
 
 mod bpf;
+mod stacks;
 mod tables;
 
 use super::scan::text;
 use super::{log, repair};
 use crate::info::TraceError;
-use bpf::{criticalstat, histograms, offcpu, runqslower, softirqslower, totals};
-use tables::{biosnoop, calls, hist_triggers, klockstat, latencies, latencytop, other_tools, wakers};
+use bpf::{criticalstat, histograms, runqslower, softirqslower, totals};
+use stacks::{folded, offcpu, wakers};
+use tables::{biosnoop, calls, hist_triggers, klockstat, latencies, latencytop, ltt, other_tools};
 
 const LATENCIES: &str = "`punctual import FILE --out DIR` reads its figures";
 const RECORD: &str = "`perf script` prints the underlying events";
@@ -15,7 +17,7 @@ const EVENTS: &str = "record sched_switch, sched_waking, irq and irq_vectors eve
 
 /// Describes a text that contains no trace, with the worst latency in it.
 pub(super) fn summary(head: &[u8]) -> Option<TraceError> {
-    const TABLES: [(&str, &str); 7] = [
+    const TABLES: [(&str, &str); 8] = [
         ("Operating System Noise", "the table of rtla osnoise top"),
         ("% CPU Aval", "the table of rtla osnoise top"),
         ("IRQ-000   Thr-000", "a histogram of rtla timerlat"),
@@ -23,6 +25,7 @@ pub(super) fn summary(head: &[u8]) -> Option<TraceError> {
         ("Timer Latency", "the table of rtla timerlat top"),
         ("RTLA osnoise", "a table of rtla osnoise"),
         ("# Histogram", "a histogram of cyclictest"),
+        ("# Max Latencies:", "the latencies of cyclictest"),
     ];
     let mut lines = head.split(|b| *b == b'\n').map(|line| repair::unquote(line).0);
     let head = String::from_utf8_lossy(&lines.by_ref().collect::<Vec<_>>().join(&b'\n')).into_owned();
@@ -51,12 +54,14 @@ pub(super) fn summary(head: &[u8]) -> Option<TraceError> {
     if head.contains("T: 0 (") {
         return table(threads(&head), LATENCIES);
     }
-    let tools: [fn(&str) -> Option<(String, &'static str)>; 15] = [
+    let tools: [fn(&str) -> Option<(String, &'static str)>; 17] = [
         hwlatdetect,
         runqslower,
         trace_irqoff,
         offcpu,
+        folded,
         wakers,
+        ltt,
         contention,
         totals,
         softirqslower,
@@ -97,7 +102,11 @@ fn rtla(head: &str) -> Option<String> {
             [row] if row.len() >= 7 => {
                 let (single, hardware) = (number(row.get(5)?)?, number(row.get(6)?)?);
                 let kinds = match row.get(7..11).unwrap_or_default() {
-                    [nmi, irq, softirq, thread] => format!(", {nmi} from NMIs, {irq} from interrupts, {softirq} from softirqs, {thread} from threads"),
+                    [nmi, irq, softirq, thread] => {
+                        let is_one = hardware == 0 && [nmi, softirq].iter().all(|count| **count == "0");
+                        let one = if is_one { "; the longest came from an interrupt or a thread" } else { "" };
+                        format!(", {nmi} from NMIs, {irq} from interrupts, {softirq} from softirqs, {thread} from threads{one}")
+                    }
                     _ => String::new(),
                 };
                 Some((single, format!("the longest single noise is {single} us on CPU {cpu}, where {hardware} noises came from hardware or a hypervisor{kinds}")))
@@ -110,13 +119,23 @@ fn rtla(head: &str) -> Option<String> {
 
 /// `max:  11  17` below a histogram of rtla, and `# Max Latencies: 00012 00013` of cyclictest.
 fn maxima(head: &str) -> Option<String> {
+    const MOST: usize = 8;
     let rows = head.lines().map(str::trim).filter_map(|line| {
         line.strip_prefix("max:")
             .or_else(|| line.strip_prefix("# Max Latencies:"))
             .or_else(|| line.strip_prefix("ALL max:"))
     });
-    let us = rows.flat_map(str::split_whitespace).filter_map(|word| word.parse::<u64>().ok()).max()?;
-    Some(format!("the worst latency is {us} us"))
+    let rows = rows.map(|row| row.split_whitespace().filter_map(|word| word.parse::<u64>().ok()).max());
+    let runs: Vec<u64> = rows.flatten().collect();
+    let us = runs.iter().max()?;
+    let runs = match runs.len() {
+        2..=MOST => {
+            let all: Vec<String> = runs.iter().map(u64::to_string).collect();
+            format!("; the maxima in order: {}", all.join(", "))
+        }
+        _ => String::new(),
+    };
+    Some(format!("the worst latency is {us} us{runs}"))
 }
 
 /// Parses `RTS|  10.119|  27.029|  31.204|  4|  0|  10.119|  31.204|` of EVL's latmus and Xenomai's latency: minimum,
@@ -292,7 +311,12 @@ fn contention(head: &str) -> Option<(String, &'static str)> {
         let (total, max, _) = (ns(1)?, ns(3)?, ns(5)?);
         let [what, at @ ..] = words.get(7..)? else { return None };
         let at = text(at.join(" ").as_bytes(), 80);
-        let who = if of_threads { format!("of {at} ({what})") } else { format!("for a {what} in {at}") };
+        let is_stub = ["__traceiter_", "trace_contention", "__bpf_trace_"].iter().any(|stub| at.starts_with(stub));
+        let who = match () {
+            () if of_threads => format!("of {at} ({what})"),
+            () if is_stub => format!("for a {what}; {at} is the tracepoint's own code, and the caller is not in it"),
+            () => format!("for a {what} in {at}"),
+        };
         let times: u64 = words.first()?.parse().ok()?;
         let (total_text, max_text) = (words.get(1..3)?.join(" "), words.get(3..5)?.join(" "));
         Some(Wait { total, total_text, max, max_text, times, who })
@@ -300,13 +324,14 @@ fn contention(head: &str) -> Option<(String, &'static str)> {
     let rows: Vec<Wait> = rows.filter_map(row).collect();
     let worst = rows.iter().max_by(|a, b| a.max.total_cmp(&b.max))?;
     let most = rows.iter().max_by(|a, b| a.total.total_cmp(&b.total))?;
-    let (wait, who, times) = (&worst.max_text, &worst.who, worst.times);
+    let (wait, who) = (&worst.max_text, &worst.who);
+    let times = if worst.times == 1 { "1 wait".to_owned() } else { format!("{} waits", worst.times) };
     let sum = match most.who == worst.who {
         true => String::new(),
         false => format!("; the largest sum is {} in {} waits, {}", most.total_text, most.times, most.who),
     };
     let what = format!(
-        "perf lock contention (the longest wait is {wait}, {who}, {times} waits{sum}); who held the lock is not in it"
+        "perf lock contention (the longest wait is {wait} of {times}, {who}{sum}); who held the lock is not in it"
     );
     Some((what, EVENTS))
 }

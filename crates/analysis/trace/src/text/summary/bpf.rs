@@ -126,37 +126,6 @@ fn are_numbers(words: &[&str]) -> bool {
     !words.is_empty() && words.iter().all(|word| word.parse::<u64>().is_ok())
 }
 
-/// Parses the stacks of bcc's offcputime: frames, `-  name (tid)` and the sum of µs in a line each.
-pub(super) fn offcpu(head: &str) -> Option<(String, &'static str)> {
-    const FRAMES: usize = 3;
-    let mut frames: Vec<&str> = Vec::new();
-    let mut who = None;
-    let mut worst: Option<(u64, String)> = None;
-    for line in head.lines() {
-        let word = line.trim();
-        if word.is_empty() {
-            (frames, who) = (Vec::new(), None);
-        } else if let Some(named) = word.strip_prefix("- ").filter(|name| name.ends_with(')')) {
-            who = Some(named.trim());
-        } else if let (Some(who), Ok(us)) = (who, word.parse::<u64>()) {
-            let own = frames.iter().filter(|frame| !frame.contains("schedule") && !frame.starts_with("finish_task"));
-            let own: Vec<String> = own.take(FRAMES).map(|frame| text(frame.as_bytes(), 64)).collect();
-            if worst.as_ref().is_none_or(|(most, _)| us > *most) && !own.is_empty() {
-                let (who, own) = (text(who.as_bytes(), 40), own.join(" ← "));
-                worst = Some((
-                    us,
-                    format!(
-                        "offcputime (the largest sum is {us} µs, of {who}, in {own}; time in which a thread waits for work counts too)"
-                    ),
-                ));
-            }
-        } else {
-            frames.push(word);
-        }
-    }
-    worst.map(|(_, what)| (what, EVENTS))
-}
-
 /// Returns the last nonzero bucket of each histogram of bcc (`640 -> 1279 : 1 |***|`) or bpftrace (`[1K, 2K) 7 |@@|`).
 pub(super) fn histograms(head: &str) -> Option<String> {
     const MOST: usize = 3;

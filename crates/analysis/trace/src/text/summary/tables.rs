@@ -69,7 +69,7 @@ pub(super) fn klockstat(head: &str) -> Option<(String, &'static str)> {
     let said = worst.into_iter().zip(["wait", "hold"]).filter_map(|(row, what)| {
         let Row { max, times, frames, by, .. } = row?;
         let (frames, by) = (frames.join(" ← "), by.unwrap_or_default());
-        Some(format!("the longest {what} is {max}, in {frames}{by}, {times} of them"))
+        Some(format!("the longest {what} of {times} is {max}, in {frames}{by}"))
     });
     let said: Vec<String> = said.collect();
     let what = format!("klockstat ({}); who held a lock while another waited is not in it", said.join("; "));
@@ -87,27 +87,6 @@ fn klock_row(words: &[&str]) -> Option<(f64, String, u64)> {
 
 fn frame(frame: &str) -> String {
     text(frame.trim_start_matches("b'").trim_end_matches('\'').as_bytes(), 64)
-}
-
-/// Parses bcc's wakeuptime and offwaketime: `target:`, stacks, `waker:` and a sum in µs.
-pub(super) fn wakers(head: &str) -> Option<(String, &'static str)> {
-    let (mut waker, mut target) = (None, None);
-    let mut worst: Option<(u64, String)> = None;
-    for line in head.lines().map(str::trim) {
-        if let Some(who) = line.strip_prefix("waker:") {
-            waker = Some(who.trim());
-        } else if let Some(who) = line.strip_prefix("target:") {
-            target = Some(who.trim());
-        } else if let (Some(from), Some(to), Ok(us)) = (waker, target, line.parse::<u64>()) {
-            if worst.as_ref().is_none_or(|(most, _)| us > *most) {
-                let (from, to) = (text(from.as_bytes(), 40), text(to.as_bytes(), 40));
-                worst = Some((us, format!("{to} was blocked for {us} µs in all until {from} woke it")));
-            }
-            (waker, target) = (None, None);
-        }
-    }
-    let (_, what) = worst?;
-    Some((format!("wakeuptime or offwaketime (the largest sum: {what}; sums hold no single delay)"), EVENTS))
 }
 
 /// Parses `67.830680000  app  3676  sda  W  6024  4096  0.66` of bcc's biosnoop, with or without its heading: end of the
@@ -238,6 +217,36 @@ pub(super) fn hist_triggers(head: &str) -> Option<(String, &'static str)> {
     };
     let (worst, key) = head.lines().filter_map(row).max()?;
     Some((format!("a histogram of a hist trigger (the largest latency is {worst}, of {{ {key} }})"), EVENTS))
+}
+
+/// Parses the events that LTT and LTTV print, `process.wakeup: 4.062733369 (/cpu_0), 7538, app, 1, 0x0, USER_MODE`:
+/// facility, name, time, file, thread. Returns the longest time without an event.
+pub(super) fn ltt(head: &str) -> Option<(String, &'static str)> {
+    const FEWEST: usize = 3;
+    let row = |line: &str| {
+        let (event, rest) = line.trim().split_once(": ")?;
+        let (time, rest) = rest.split_once(" (")?;
+        let (file, rest) = rest.split_once("), ")?;
+        let cpu: u32 = file.rsplit_once("cpu_")?.1.parse().ok()?;
+        let mut words = rest.split(", ");
+        let (pid, name) = (words.next()?.parse::<u32>().ok()?, words.next()?);
+        let (s, ns) = time.split_once('.').filter(|(_, ns)| ns.len() == 9 && event.contains('.'))?;
+        let ns = s.parse::<u64>().ok()?.checked_mul(1_000_000_000)?.checked_add(ns.parse().ok()?)?;
+        Some((ns, time.to_owned(), cpu, format!("{} ({pid})", text(name.as_bytes(), 32))))
+    };
+    let rows: Vec<_> = head.lines().filter_map(row).collect();
+    (rows.len() >= FEWEST).then_some(())?;
+    let pairs = rows.iter().zip(rows.iter().skip(1)).enumerate();
+    let (gap, n, from, to) = pairs.map(|(n, (a, b))| (b.0.saturating_sub(a.0), n, &a.1, &b.1)).max()?;
+    let mut current: BTreeMap<u32, &str> = BTreeMap::new();
+    current.extend(rows.iter().take(n + 1).map(|(.., cpu, who)| (*cpu, who.as_str())));
+    let current: Vec<String> = current.into_iter().map(|(cpu, who)| format!("{who} on CPU {cpu}")).collect();
+    let what = format!(
+        "events of LTT (the longest time without an event on any CPU is {:.1} µs, from {from} to {to}; the last events before it are of {}); this format is not read as a trace",
+        gap as f64 / 1e3,
+        current.join(", ")
+    );
+    Some((what, EVENTS))
 }
 
 /// Recognises tools that measure no latency, by words in one of their lines.

@@ -92,22 +92,24 @@ fn tables_of_rtla_and_latmus_have_their_worst() {
     let noise = noise.replace("RTLA osnoise", "     Operating System Noise\nduration: 0 00:10:00");
     assert!(said(&noise).ends_with("from hardware or a hypervisor, 0 from NMIs, 10 from interrupts, 20 from softirqs, 30 from threads): a summary \
         without events, which contains no causes; `punctual import FILE --out DIR` reads its figures"), "{}", said(&noise));
+    let few = noise.replace("2078 58 3 0 10 20 30", "2078 58 0 0 10 0 30");
+    assert!(said(&few).contains("30 from threads; the longest came from an interrupt or a thread)"), "{}", said(&few));
     let lock = " contended   total wait     max wait     avg wait         type   caller\n\n  6  6.03 s  6.03 s  1.00 s  spinlock   broadcast_control+0xc0\n\
                 19  811.74 ms  621.76 ms  42.72 ms  spinlock   rcu_core+0xec\n";
     assert!(
         said(lock)
-            .contains("(the longest wait is 6.03 s, for a spinlock in broadcast_control+0xc0, 6 waits); who held"),
+            .contains("(the longest wait is 6.03 s of 6 waits, for a spinlock in broadcast_control+0xc0); who held"),
         "{}",
         said(lock)
     );
     let sums = lock.replace("811.74 ms", "811.74 s");
     assert!(
-        said(&sums).contains(", 6 waits; the largest sum is 811.74 s in 19 waits, for a spinlock in rcu_core+0xec)"),
+        said(&sums).contains("of 6 waits, for a spinlock in broadcast_control+0xc0; the largest sum is 811.74 s in 19 waits, for a spinlock in rcu_core+0xec)"),
         "{}",
         said(&sums)
     );
     let lock = " contended   total wait     max wait     avg wait          pid   comm\n  1  740.66 ms  740.66 ms  740.66 ms  1950   nv_queue\n";
-    assert!(said(lock).contains("is 740.66 ms, of nv_queue (1950), 1 waits)"), "{}", said(lock));
+    assert!(said(lock).contains("is 740.66 ms of 1 wait, of nv_queue (1950))"), "{}", said(lock));
     let sums = "HARDIRQ                    TOTAL_usecs\nenv2    816\nIPI-2   1421603  << fewer\n";
     assert!(said(sums).contains("the largest sum is 1421603 µs, of IPI-2"), "{}", said(sums));
     let slow = "TIME     STAGE                SOFTIRQ  LAT(us)        CPU    COMM\n14:41:43 irq(hard) to softirq net_rx   50223          0      cat\n\
@@ -166,13 +168,13 @@ fn tables_of_bpf_tools_have_their_worst() {
                  Max PID 39643, COMM app, Lock dir_sem (0xffffffff89f87e00)\n\n   Caller  Avg Hold    Count   Max Hold   Total Hold\n\
                  down_write+0x5    8.3 us     7751   373.9 us      64.3 ms\n  Max PID 3, COMM job, Lock no-ksym (0xffff94)\n";
     assert!(
-        said(locks).starts_with("klockstat (the longest wait is 115.5 us, in down_read+0x5 ← read_dir+0x115, by app (39643), lock dir_sem (0xffffffff89f87e00), 33052 of them; \
-            the longest hold is 373.9 us, in down_write+0x5, by job (3), lock (0xffff94), 7751 of them); who held a lock while another waited is not in it"),
+        said(locks).starts_with("klockstat (the longest wait of 33052 is 115.5 us, in down_read+0x5 ← read_dir+0x115, by app (39643), lock dir_sem (0xffffffff89f87e00); \
+            the longest hold of 7751 is 373.9 us, in down_write+0x5, by job (3), lock (0xffff94)); who held a lock while another waited is not in it"),
         "{}",
         said(locks)
     );
     let old = "   Caller   Avg Spin  Count   Max spin Total spin\n   lock_it   1234  4  8000 9000\n";
-    assert!(said(old).contains("the longest wait is 8000 ns, in lock_it, 4 of them"), "{}", said(old));
+    assert!(said(old).contains("the longest wait of 4 is 8000 ns, in lock_it"), "{}", said(old));
     let disk = "67.830  my app  36  sdb  W  6024  4096  0.66\n67.840  my app  36  sdb  W  6032  4096  0.65\n67.851  my app  36  sdb  W  6040  4096  0.67\n";
     assert!(
         said(disk).starts_with("biosnoop (the longest request took 0.67 ms, of my app (36) on sdb, of 3 requests; its requests end 10.00 to 11.00 ms apart"),
@@ -184,7 +186,7 @@ fn tables_of_bpf_tools_have_their_worst() {
     let woken =
         "    target:          ksoftirqd/1\n    ffffffff81 kthread\n    waker:           swapper/1\n        580\n";
     assert!(
-        said(woken).contains("ksoftirqd/1 was blocked for 580 µs in all until swapper/1 woke it"),
+        said(woken).contains("ksoftirqd/1 was off the CPU for 580 µs in all until swapper/1 woke it"),
         "{}",
         said(woken)
     );
@@ -207,4 +209,63 @@ fn tables_of_bpf_tools_have_their_worst() {
     assert!(said(hist).contains("(the largest latency is 240, of { lat:  240, next_pid: 9 })"), "{}", said(hist));
     let map = "  *A0           993.552887 secs A0 => perf:23665\n   *.   A0      993.552781 secs .  => swapper:0\n";
     assert!(said(map).starts_with("perf sched map"), "{}", said(map));
+}
+
+#[test]
+fn sums_with_stacks_tell_sleep_from_preemption() {
+    let text = "    waker:           job 92\n    el0_irq_naked\n    handle_fasteoi_irq\n    disk_intr\n    queue_it\n    --               --\n    \
+                finish_task_switch\n    preempt_schedule_common\n    do_work\n    target:          worker 33\n        16\n";
+    assert!(
+        said(text).contains("worker 33 was off the CPU for 16 µs in all, preempted while it could run, in do_work: it was not blocked; the wakeup \
+                             recorded with that: an interrupt (disk_intr), which came while job 92 was current, woke it"),
+        "{}",
+        said(text)
+    );
+    let asleep = text
+        .replace("preempt_schedule_common", "schedule")
+        .replace("    el0_irq_naked\n    handle_fasteoi_irq\n", "")
+        .replace("disk_intr", "write_it");
+    assert!(
+        said(&asleep).contains("worker 33 was blocked for 16 µs in all, in do_work, until job 92 woke it"),
+        "{}",
+        said(&asleep)
+    );
+    let folded = "job;main+0x9 [job];-;back_to_user;exit_to_usermode_loop;schedule;finish_task_switch 10\n\
+                  job;main+0x9 [job];print [libc.so];-;sys_nanosleep;do_nanosleep;schedule;finish_task_switch 3000082\n";
+    assert!(
+        said(folded).starts_with(
+            "folded stacks of offcputime (the largest sum is 3000082 µs, of job, in do_nanosleep ← sys_nanosleep;"
+        ),
+        "{}",
+        said(folded)
+    );
+    let preempted = folded.lines().next().unwrap_or_default();
+    assert!(
+        said(preempted).contains("10 µs, of job, preempted while it could run, in back_to_user;"),
+        "{}",
+        said(preempted)
+    );
+    assert_eq!(said("job;main;on_cpu 10\n"), "");
+}
+
+#[test]
+fn formats_that_are_not_read_have_a_true_first_line() {
+    let ltt = "process.wakeup: 4.062738209 (/cpu_0), 75, daemon, 1, 0x0, USER_MODE { 3, 2 }\n\
+               process.schedchange: 4.062759716 (/cpu_1), 0, UNNAMED, 0, 0x0, SYSCALL { 5, 75, 2 }\n> a remark\n\
+               kernel.trap_entry: 4.063493275 (/cpu_1), 0, UNNAMED, 0, 0x0, TRAP { 2 }\n";
+    assert!(
+        said(ltt).starts_with("events of LTT (the longest time without an event on any CPU is 733.6 µs, from 4.062759716 to 4.063493275; the last events \
+                               before it are of daemon (75) on CPU 0, UNNAMED (0) on CPU 1)"),
+        "{}",
+        said(ltt)
+    );
+    let runs = "# Min Latencies: 00060\n# Max Latencies: 224\n# Max Latencies: 37\n";
+    assert!(
+        said(runs)
+            .starts_with("the latencies of cyclictest (the worst latency is 224 us; the maxima in order: 224, 37)"),
+        "{}",
+        said(runs)
+    );
+    let stub = " contended   total wait     max wait     avg wait         type   caller\n\n  4  2.33 s  2.28 s  582.35 ms  rwlock:W  __traceiter_contention_begin+0x44\n";
+    assert!(said(stub).contains("the longest wait is 2.28 s of 4 waits, for a rwlock:W; __traceiter_contention_begin+0x44 is the tracepoint's own code"), "{}", said(stub));
 }
