@@ -369,6 +369,6 @@ fn lines_of_a_small_part_of_a_section_do_not_name_most_of_it() {
     assert!(said.contains(", of which the lines cover 39.0 µs only, mostly in "), "{said}");
     assert!(!said.contains("most of it"), "{said}");
     // Lines that go back in time belong to another listing.
-    let again = first(&(trace.clone() + &lines));
+    let again = first(&(trace.clone() + &lines.replace(" 1056", " 56")));
     assert!(again.contains(", of which the last lines cover 39.0 µs only"), "{again}");
 }
