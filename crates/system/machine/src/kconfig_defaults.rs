@@ -33,6 +33,8 @@ const DEPENDS: &[(&str, &str)] = &[
     ("SCHED_TRACER", "FTRACE"),
     ("TIMERLAT_TRACER", "FTRACE"),
     ("CPU_ISOLATION", "SMP"),
+    ("RT_GROUP_SCHED", "CGROUP_SCHED"),
+    ("RT_GROUP_SCHED", "CGROUPS"),
     ("NO_HZ_FULL", "SMP"),
 ];
 
@@ -123,6 +125,10 @@ pub(crate) fn of(option: &str, config: &KernelConfig) -> Option<(String, &'stati
             || ["CPU_ISOLATION", "NO_HZ_FULL", "NUMA", "SCHED_MC", "SCHED_SMT"].iter().any(|name| on(name)))
     {
         return Some(("y".to_owned(), "another option depends on it"));
+    }
+    // "sched: Disable CONFIG_RT_GROUP_SCHED on RT", in the real-time patches since 3.0.
+    if option == "RT_GROUP_SCHED" && on("PREEMPT_RT_FULL") {
+        return Some(("n".to_owned(), "not set: PREEMPT_RT_FULL excludes it"));
     }
     if DEPENDS.iter().any(|(name, needs)| *name == option && off(needs)) {
         return Some(("n".to_owned(), "not set: its dependency is off"));

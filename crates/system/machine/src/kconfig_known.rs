@@ -227,6 +227,22 @@ mod tests {
     }
 
     #[test]
+    fn parts_of_a_configuration_decide_about_what_depends_on_them() {
+        use crate::Setting;
+        for (text, option, expected) in [
+            ("CONFIG_PREEMPT_RT_FULL=y\n", "RT_GROUP_SCHED", Setting::Off),
+            ("# CONFIG_CGROUP_SCHED is not set\n", "RT_GROUP_SCHED", Setting::Off),
+            ("CONFIG_CGROUPS=y\n", "RT_GROUP_SCHED", Setting::Unknown),
+            ("# CONFIG_SMP is not set\n", "NO_HZ_FULL", Setting::Off),
+            ("CONFIG_NR_CPUS=4\n", "SMP", Setting::Is("y".to_owned())),
+            ("CONFIG_HZ=250\n", "SMP", Setting::Unknown),
+        ] {
+            let config = KernelConfig::from_bytes("/x", text.as_bytes()).unwrap();
+            assert_eq!(config.get(option), expected, "{text}");
+        }
+    }
+
+    #[test]
     fn before_5_16_only_preempt_selects_dynamic_preemption() {
         let text = "# Linux/x86 5.13.19 Kernel Configuration\nCONFIG_PREEMPT_VOLUNTARY=y\nCONFIG_PREEMPT_DYNAMIC=y\n";
         assert!(!KernelConfig::from_bytes("/x", text.as_bytes()).unwrap().is_on("PREEMPT_DYNAMIC"));
