@@ -222,8 +222,9 @@ fn architecture(config: &KernelConfig) -> Option<&'static str> {
         "riscv" if is("32BIT") => "riscv32",
         "riscv" => "riscv64",
         "powerpc" if is("PPC32") => "ppc",
-        "powerpc" if is("CPU_BIG_ENDIAN") => "ppc64",
-        "powerpc" => "ppc64le",
+        // The default of the choice is CPU_BIG_ENDIAN (arch/powerpc/platforms/Kconfig.cputype).
+        "powerpc" if is("CPU_LITTLE_ENDIAN") => "ppc64le",
+        "powerpc" if is("PPC64") => "ppc64",
         "s390" => "s390x",
         "mips" if is("64BIT") => "mips64",
         "mips" => "mips",

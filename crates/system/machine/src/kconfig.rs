@@ -122,7 +122,8 @@ impl KernelConfig {
             // Not into_iter(): the collected list would keep the memory of this one.
             lines: named.iter().map(|(_, at)| *at).collect(),
             whole: is_whole(&file),
-            is_defconfig: file.starts_with(KernelConfig::DEFCONFIG),
+            is_defconfig: file.starts_with(KernelConfig::DEFCONFIG)
+                || first_lines(&file).any(|line| line.starts_with('#') && line.contains(" defconfig generated ")),
             version,
             release,
         })
@@ -206,6 +207,13 @@ impl KernelConfig {
 
     pub(crate) fn is_defconfig(&self) -> bool {
         self.is_defconfig
+    }
+
+    /// True if an option whose name begins with `prefix` is `y`.
+    pub(crate) fn has_on(&self, prefix: &str) -> bool {
+        let from = self.lines.partition_point(|at| option_at(&self.text, *at).is_some_and(|(name, _)| name < prefix));
+        let named = self.lines.iter().skip(from).map_while(|at| option_at(&self.text, *at));
+        named.take_while(|(name, _)| name.starts_with(prefix)).any(|(_, value)| value == "y")
     }
 
     /// True if the file says that the option is off.

@@ -5,7 +5,7 @@ use crate::KernelConfig;
 use crate::kconfig_known::{architecture, choice, selects};
 
 /// Options, each with one that it depends on: lib/Kconfig.debug, lib/Kconfig.kasan, kernel/trace/Kconfig (`if FTRACE`),
-/// kernel/rcu/Kconfig.
+/// kernel/rcu/Kconfig, init/Kconfig, kernel/time/Kconfig.
 const DEPENDS: &[(&str, &str)] = &[
     ("DEBUG_HARD_LOCKS", "DEBUG_KERNEL"),
     ("DEBUG_KMEMLEAK", "DEBUG_KERNEL"),
@@ -32,6 +32,10 @@ const DEPENDS: &[(&str, &str)] = &[
     ("PREEMPT_TRACER", "FTRACE"),
     ("SCHED_TRACER", "FTRACE"),
     ("TIMERLAT_TRACER", "FTRACE"),
+    ("CPU_ISOLATION", "SMP"),
+    ("RT_GROUP_SCHED", "CGROUP_SCHED"),
+    ("RT_GROUP_SCHED", "CGROUPS"),
+    ("NO_HZ_FULL", "SMP"),
 ];
 
 /// Options that are off by default, unless one of [`SELECTING`] is on.
@@ -113,6 +117,18 @@ pub(crate) fn of(option: &str, config: &KernelConfig) -> Option<(String, &'stati
     }
     if config.is_whole() {
         return None;
+    }
+    // arch/*/Kconfig: of these there is no other kernel, NR_CPUS is 1 without SMP, and the tick's mode depends on it.
+    if option == "SMP"
+        && (matches!(architecture(config), Some("arm64" | "s390"))
+            || config.line("NR_CPUS").is_some_and(|(_, count)| count != "1")
+            || ["CPU_ISOLATION", "NO_HZ_FULL", "NUMA", "SCHED_MC", "SCHED_SMT"].iter().any(|name| on(name)))
+    {
+        return Some(("y".to_owned(), "another option depends on it"));
+    }
+    // "sched: Disable CONFIG_RT_GROUP_SCHED on RT", in the real-time patches since 3.0.
+    if option == "RT_GROUP_SCHED" && on("PREEMPT_RT_FULL") {
+        return Some(("n".to_owned(), "not set: PREEMPT_RT_FULL excludes it"));
     }
     if DEPENDS.iter().any(|(name, needs)| *name == option && off(needs)) {
         return Some(("n".to_owned(), "not set: its dependency is off"));

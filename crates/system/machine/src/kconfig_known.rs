@@ -100,6 +100,28 @@ const ARCHITECTURES: &[(&str, &[&str])] = &[
     ("sparc", &["SPARC", "SPARC64"]),
 ];
 
+/// Beginnings of the names of options that only one architecture has, with its folder of arch/.
+const PREFIXES: &[(&str, &str)] = &[
+    ("ARM64_", "arm64"),
+    ("LOONGARCH_", "loongarch"),
+    ("MIPS_", "mips"),
+    ("PPC_", "powerpc"),
+    ("RISCV_", "riscv"),
+    ("S390_", "s390"),
+    ("X86_", "x86"),
+];
+
+/// Options of arch/arm/Kconfig and arch/arm/mm/Kconfig that no other architecture has.
+const ARM: &[&str] =
+    &["AEABI", "ARM_APPENDED_DTB", "ARM_ATAG_DTB_COMPAT", "ARM_LPAE", "ARM_THUMB", "ARM_THUMBEE", "ARM_UNWIND"];
+
+/// The only architecture that the names of the options fit; `None` if there are several.
+fn by_names(config: &KernelConfig) -> Option<&'static str> {
+    let of_prefix = PREFIXES.iter().filter(|(prefix, _)| config.has_on(prefix)).map(|(_, name)| *name);
+    let mut fitting = of_prefix.chain(ARM.iter().any(|option| config.is_on(option)).then_some("arm"));
+    fitting.next().filter(|_| fitting.next().is_none())
+}
+
 /// The architecture of a configuration as a folder of arch/: by its options, else by its heading.
 pub(crate) fn architecture(config: &KernelConfig) -> Option<&'static str> {
     let is_on = |option: &&str| config.line(option).is_some_and(|(_, value)| value == "y");
@@ -110,7 +132,7 @@ pub(crate) fn architecture(config: &KernelConfig) -> Option<&'static str> {
             .iter()
             .find(|(name, options)| *name == word || options.iter().any(|o| o.eq_ignore_ascii_case(word)))
     };
-    by_option.or_else(by_heading).map(|(name, _)| *name)
+    by_option.or_else(by_heading).map(|(name, _)| *name).or_else(|| by_names(config))
 }
 
 /// The other options of the choice that `option` belongs to.
@@ -187,6 +209,36 @@ mod tests {
             ("x86_64 5.10.134-rc1", "PREEMPT_DYNAMIC", false),
         ] {
             assert_eq!(is_on(head, option), expected, "{head} {option}");
+        }
+    }
+
+    #[test]
+    fn names_of_options_show_the_architecture() {
+        for (text, expected) in [
+            ("CONFIG_ARM64_CRYPTO=y\nCONFIG_ARM_CPUIDLE=y\n", Some("arm64")),
+            ("CONFIG_ARM_THUMBEE=y\nCONFIG_AEABI=y\n", Some("arm")),
+            ("CONFIG_PPC_MAPLE=y\n", Some("powerpc")),
+            ("CONFIG_X86_MSR=y\nCONFIG_ARM64_CRYPTO=y\n", None),
+            ("CONFIG_X86_MSR=m\n# CONFIG_ARM64_CRYPTO is not set\n", None),
+            ("CONFIG_HZ=250\n", None),
+        ] {
+            assert_eq!(architecture(&KernelConfig::from_bytes("/x", text.as_bytes()).unwrap()), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn parts_of_a_configuration_decide_about_what_depends_on_them() {
+        use crate::Setting;
+        for (text, option, expected) in [
+            ("CONFIG_PREEMPT_RT_FULL=y\n", "RT_GROUP_SCHED", Setting::Off),
+            ("# CONFIG_CGROUP_SCHED is not set\n", "RT_GROUP_SCHED", Setting::Off),
+            ("CONFIG_CGROUPS=y\n", "RT_GROUP_SCHED", Setting::Unknown),
+            ("# CONFIG_SMP is not set\n", "NO_HZ_FULL", Setting::Off),
+            ("CONFIG_NR_CPUS=4\n", "SMP", Setting::Is("y".to_owned())),
+            ("CONFIG_HZ=250\n", "SMP", Setting::Unknown),
+        ] {
+            let config = KernelConfig::from_bytes("/x", text.as_bytes()).unwrap();
+            assert_eq!(config.get(option), expected, "{text}");
         }
     }
 

@@ -10,14 +10,17 @@ const EVER: Release = (0, 0);
 
 /// Parameters whose handlers are below arch/ or in drivers of one architecture, or depend on what an architecture
 /// supports: nosmt on HOTPLUG_SMT (commit 05736e4ac13c; arch/*/Kconfig, arch/s390/kernel/smt.c), mitigations= on uses of
-/// cpu_mitigations_off().
+/// cpu_mitigations_off(), processor.max_cstate on ACPI_PROCESSOR_CSTATE (drivers/acpi/Kconfig).
 const PARAMETERS: &[(&str, &[Since])] = &[
+    ("amd_iommu", X86),
     ("amd_pstate", X86),
     ("hpet", X86),
     ("idle", X86),
     ("intel_idle.max_cstate", X86),
+    ("intel_iommu", &[("ia64", EVER, EVER), ("x86", EVER, EVER)]),
     ("intel_pstate", X86),
     ("kpti", &[("arm64", EVER, EVER)]),
+    ("l1tf", X86),
     ("mce", X86),
     ("mds", X86),
     (
@@ -30,7 +33,10 @@ const PARAMETERS: &[(&str, &[Since])] = &[
             ("x86", EVER, EVER),
         ],
     ),
-    ("nopti", X86),
+    ("mmio_stale_data", X86),
+    ("nohalt", &[("ia64", EVER, EVER)]),
+    ("nohpet", X86),
+    ("nopti", &[("powerpc", EVER, EVER), ("x86", EVER, EVER)]),
     (
         "nosmt",
         &[
@@ -42,10 +48,21 @@ const PARAMETERS: &[(&str, &[Since])] = &[
             ("x86", (4, 8), (4, 19)),
         ],
     ),
+    ("nospectre_v1", &[("powerpc", EVER, EVER), ("x86", EVER, EVER)]),
+    ("nospectre_v2", &[("arm64", EVER, EVER), ("powerpc", EVER, EVER), ("s390", EVER, EVER), ("x86", EVER, EVER)]),
     ("notsc", X86),
+    ("processor.max_cstate", &[("ia64", EVER, EVER), ("x86", EVER, EVER)]),
     ("pti", X86),
+    ("retbleed", X86),
+    ("spec_store_bypass_disable", &[("powerpc", EVER, EVER), ("x86", EVER, EVER)]),
+    ("spectre_bhi", X86),
+    ("spectre_v2", &[("s390", EVER, EVER), ("x86", EVER, EVER)]),
+    ("spectre_v2_user", X86),
+    ("srbds", X86),
     ("ssbd", &[("arm64", EVER, EVER)]),
     ("tsc", X86),
+    ("tsx", X86),
+    ("tsx_async_abort", X86),
 ];
 
 /// The folder of arch/ for a machine (`uname -m`).
@@ -117,6 +134,10 @@ mod tests {
             ("mitigations=off", None, "aarch64", None),
             ("idle=poll", None, "aarch64", Some("supported on x86 only, not on aarch64")),
             ("idle=poll", None, "i686", None),
+            ("processor.max_cstate=1", None, "riscv64", Some("not on riscv64")),
+            ("spectre_v2=off", None, "arm", Some("not on arm")),
+            ("nopti", None, "ppc64le", None),
+            ("nohalt", None, "x86_64", Some("ia64 only")),
             ("isolcpus=2", Some((5, 15)), "aarch64", None),
         ] {
             let said = lacks_on(word, release, machine);

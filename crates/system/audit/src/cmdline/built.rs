@@ -70,7 +70,8 @@ pub(crate) fn built(
     let key = key(word);
     // Of several entries the first that is not of a later release counts; without a release they leave it open.
     let mut of_key = OPTIONS.iter().filter(|(name, ..)| *name == key);
-    let is_open = release.is_none() && of_key.clone().count() > 1;
+    let is_off = |(_, options, _): &(&str, &[&str], Release)| options.iter().all(|name| is_on(name) == Some(false));
+    let is_open = release.is_none() && of_key.clone().count() > 1 && !of_key.clone().all(is_off);
     let first = of_key.clone().next()?;
     let fits = |(_, _, since): &&(&str, &[&str], Release)| release.is_none_or(|release| release >= *since);
     let (_, options, since) = of_key.find(fits).unwrap_or(first);
@@ -113,7 +114,8 @@ mod tests {
         assert_eq!(built("isolcpus=2", Some((4, 14)), |_| Some(true)).unwrap().0, Built::In);
         assert_eq!(built("isolcpus=2", Some((4, 14)), |name| Some(name == "SMP")).unwrap().0, Built::In);
         assert_eq!(built("isolcpus=2", Some((4, 14)), |_| Some(false)).unwrap().0, Built::Out);
-        assert_eq!(built("isolcpus=2", None, |_| Some(false)).unwrap().0, Built::Open);
+        assert_eq!(built("isolcpus=2", None, |name| Some(name == "SMP")).unwrap().0, Built::Open);
+        assert_eq!(built("isolcpus=2", None, |_| Some(false)).unwrap().0, Built::Out);
         let (_, options) = built("nohz=on", None, on).unwrap();
         assert_eq!(options, "CONFIG_NO_HZ_COMMON or CONFIG_NO_HZ");
     }

@@ -62,6 +62,7 @@ const UNKNOWN: &[(&str, &str)] = &[
     ),
     ("preempt_rt", "is not a parameter of Linux: PREEMPT_RT is set when the kernel is built"),
     ("preempt_rt_full", "is not a parameter of Linux: PREEMPT_RT is set when the kernel is built"),
+    ("workqueue.cpumask", "is not a parameter of Linux: workqueue.unbound_cpus= takes a CPU list (since 6.6)"),
 ];
 
 /// Explains why no mainline kernel supports a parameter that real-time guides name.
@@ -93,6 +94,7 @@ mod tests {
         for word in [
             "kthread_cpus=0",
             "housekeeping=0-1",
+            "workqueue.cpumask=1",
             "noht",
             "preempt_rt",
             "sched_rt_runtime_us=-1",

@@ -88,7 +88,11 @@ fn unknown(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     for word in listed.iter().filter(|word| names::is_tuning(word) || names::meant(word, None).is_some()) {
         many.push("", Ok(Value::Text(scrub(word))));
     }
-    notes.add("/dev/kmsg: unknown parameters", Reading::Many(many.clone()).show());
+    let shown = match &many.missing {
+        Some(gap) if many.items.is_empty() => gap.describe(),
+        _ => Reading::Many(many.clone()).show(),
+    };
+    notes.add("/dev/kmsg: unknown parameters", shown);
     Reading::Many(many)
 }
 

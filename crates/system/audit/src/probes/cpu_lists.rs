@@ -2,6 +2,7 @@
 
 use super::cmdline::built;
 use super::kernel::{backports, release};
+use super::open_lists::{in_any_machine, least_last, shown};
 use super::{CONFIG_READS, CPU_SET_READS, Probe, With};
 use crate::cmdline::isolcpus::Isolation;
 use crate::cmdline::list::{self, Release, Scope};
@@ -41,10 +42,12 @@ pub(super) const PROBES: &[Probe] = &[
 const ISOLCPUS: &[&[&str]] = &[CMDLINE, &[POSSIBLE], CONFIG_READS];
 
 /// Parameters whose lists the kernel parses, and one whose list systemd parses.
-const NAMES: &[&str] = &["isolcpus", "nohz_full", "rcu_nocbs", "irqaffinity", "workqueue.unbound_cpus", SYSTEMD];
+pub(super) const NAMES: &[&str] =
+    &["isolcpus", "nohz_full", "rcu_nocbs", "irqaffinity", "workqueue.unbound_cpus", SYSTEMD];
 const SYSTEMD: &str = "systemd.cpu_affinity";
 
 struct Lists<'a> {
+    sight: &'a Sight<'a>,
     line: &'a str,
     scope: Scope,
     /// The machine's possible CPUs; `None` if they are unknown.
@@ -59,6 +62,14 @@ impl Lists<'_> {
         // The first of several nohz_full= counts (kernel/sched/isolation.c, housekeeping_setup).
         let is_first = name == "nohz_full" && !self.scope.is_before((4, 15));
         let value = if is_first { first_parameter(self.line, name) } else { parameter(self.line, name) }?;
+        // Its handler is not there to reject a list.
+        let (is_out, is_in) = match built(self.sight, name) {
+            Some((found, _)) => (found == Built::Out, found == Built::In),
+            None => (false, true),
+        };
+        if is_out && name != "isolcpus" {
+            return None;
+        }
         let parsed = match name {
             "isolcpus" => {
                 self.found.extend(self.isolation.wrong.clone());
@@ -77,7 +88,13 @@ impl Lists<'_> {
                         Some(cpus)
                     }
                 },
-                Err(why) => self.refused(name, &value, &format!("{why}: the kernel offloads every CPU")),
+                Err(why) if is_in && self.scope.release.is_some() => {
+                    self.refused(name, &value, &format!("{why}: the kernel offloads every CPU"))
+                }
+                Err(why) => {
+                    let since = "since Linux 5.2 a kernel with CONFIG_RCU_NOCB_CPU offloads every CPU";
+                    self.refused(name, &value, &format!("{why}: {since}"))
+                }
             },
             _ => {
                 let is_systemd = name == SYSTEMD;
@@ -88,6 +105,12 @@ impl Lists<'_> {
                     Ok(_) => {
                         self.found.push(format!("{name}={} names no CPU", scrub(&value)));
                         None
+                    }
+                    Err(why) if name == "irqaffinity" => {
+                        // irq_affinity_setup() of kernel/irq/irqdesc.c ignores the result, and adds the boot CPU.
+                        let cpus = list::parse_partly(&value, self.scope).0;
+                        let of = if cpus.is_empty() { String::new() } else { format!("CPU {cpus} and ") };
+                        self.refused(name, &value, &format!("{why}: interrupts go to {of}the boot CPU"))
                     }
                     Err(why) => self.refused(name, &value, &why),
                 }
@@ -150,30 +173,15 @@ fn torn(list: &str, word: &str) -> Option<String> {
         .then(|| format!("`{}` after `{}` is a separate word: a blank ends a parameter", scrub(word), scrub(list)))
 }
 
-/// Returns the lowest number that the last CPU (`N` in lists) of an unknown machine can have: the largest number in the
-/// lists. What is true for it and for the next number is taken to be true for all.
-fn least_last(line: &str) -> u32 {
-    let words = parameters(line).into_iter().filter(|word| NAMES.contains(&key(word).as_str()));
-    words.map(|word| list::largest(&word)).max().unwrap_or(0)
-}
-
-/// Returns true if the list extends to the last CPU, whatever that is.
-fn is_open(word: &str) -> bool {
-    let (name, value) = word.split_once('=').unwrap_or_default();
-    let list = value.split(',').any(|part| part.contains('N') || part.to_ascii_lowercase().starts_with("all"));
-    NAMES.contains(&key(name).as_str()) && list
-}
-
 /// Returns what a list may contain; if the last CPU is unknown, it is assumed to be [`least_last`] plus `more`.
 fn scope(sight: &Sight, line: &str, possible: Option<&CpuList>, more: u32) -> Scope {
-    let release = release(sight, &mut Notes::default()).ok().map(|(major, minor, _)| (major, minor));
     let last = possible.and_then(|cpus| cpus.iter().last());
+    let release = release(sight, &mut Notes::default()).ok().map(|(major, minor, _)| (major, minor));
     let release = release.filter(|_| !backports(sight));
-    Scope {
-        last: last.map_or_else(|| least_last(line) + more, |CpuId(n)| n),
-        release,
-        bits: bits(sight, release, last),
-    }
+    let bits = bits(sight, release, last);
+    let least = least_last(line).saturating_add(more);
+    let least = bits.map_or(least, |bits| least.min(bits.saturating_sub(1)));
+    Scope { last: last.map_or(least, |CpuId(n)| n), release, bits }
 }
 
 /// Returns NR_CPUS until Linux 6.2; with CPUMASK_OFFSTACK, and since 6.3, the number of possible CPUs (commit
@@ -217,7 +225,7 @@ fn isolation(sight: &Sight, line: &str, possible: Option<&CpuList>, more: u32) -
     Isolation::of(line, scope(sight, line, possible, more), possible, !is_off)
 }
 
-fn possible(sight: &Sight, notes: &mut Notes) -> Result<CpuList, Gap> {
+pub(super) fn possible(sight: &Sight, notes: &mut Notes) -> Result<CpuList, Gap> {
     let possible = sight.cpu_list(POSSIBLE, notes).map_err(Gap::expected)?;
     if possible.is_empty() { Err(Gap::new(POSSIBLE, Cause::Garbled("CPU"))) } else { Ok(possible) }
 }
@@ -236,7 +244,7 @@ fn conflicts(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     let found = |more: u32| {
         let isolation = isolation(sight, &line, there, more);
         let scope = scope(sight, &line, there, more);
-        let mut lists = Lists { line: &line, scope, possible: there, isolation, found: Vec::new() };
+        let mut lists = Lists { sight, line: &line, scope, possible: there, isolation, found: Vec::new() };
         let words = parameters(&line);
         lists.found.extend(words.iter().filter_map(|word| stray(word)));
         lists.found.extend(words.windows(2).filter_map(|pair| torn(pair.first()?, pair.last()?)));
@@ -251,18 +259,6 @@ fn conflicts(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     found.into_iter().for_each(|text| many.push("", Ok(Value::Text(text))));
     notes.add("CPU lists", Reading::Many(many.clone()).show());
     Reading::Many(many)
-}
-
-/// If the last CPU is unknown, returns only the sentences that are true whatever it is; the CPU numbers in them are not
-/// compared.
-fn in_any_machine(found: impl Fn(u32) -> Vec<String>, is_open: bool) -> Vec<String> {
-    let mut least = found(0);
-    if is_open {
-        let without_numbers = |text: &str| text.replace(|c: char| c.is_ascii_digit() || matches!(c, ',' | '-'), "");
-        let next: Vec<String> = found(1).iter().map(|text| without_numbers(text)).collect();
-        least.retain(|text| next.contains(&without_numbers(text)));
-    }
-    least
 }
 
 /// `known` are the CPUs that the machine reports as isolated.
@@ -281,8 +277,10 @@ fn contradictions(
     if possible.is_some_and(|possible| !isolated.is_empty() && possible.minus(&isolated).is_empty()) {
         found.push("every CPU is isolated, leaving none for the rest of the system".to_owned());
     }
-    if isolation.tickless().is_some_and(|cpus| cpus.contains(CpuId(0))) {
-        found.push("CPU 0 is tickless (nohz_full), but it keeps time".to_owned());
+    // Of `all` the kernel keeps the boot CPU (kernel/sched/isolation.c, housekeeping_setup).
+    let is_all = first_parameter(line, "nohz_full").is_some_and(|value| ["all", "0-N"].contains(&value.as_str()));
+    if !is_all && isolation.tickless().is_some_and(|cpus| cpus.contains(CpuId(0))) {
+        found.push("CPU 0 is in nohz_full=, but it keeps time".to_owned());
     }
     // Without isolcpus= the isolated CPUs may be those of a cpuset partition.
     let is_known = asked.is_some() || known.is_some();
@@ -355,7 +353,7 @@ pub(super) fn idle_lists(sight: &Sight, line: &str) -> Vec<String> {
     let possible = possible(sight, &mut Notes::default()).ok();
     let isolation = isolation(sight, line, possible.as_ref(), 0);
     let scope = scope(sight, line, possible.as_ref(), 0);
-    let mut lists = Lists { line, scope, possible: possible.as_ref(), isolation, found: Vec::new() };
+    let mut lists = Lists { sight, line, scope, possible: possible.as_ref(), isolation, found: Vec::new() };
     let of: Vec<(&str, Option<CpuList>)> = NAMES.iter().map(|name| (*name, lists.get(name))).collect();
     without_effect(line).into_iter().chain(not_started(line, &of)).collect()
 }
@@ -401,22 +399,6 @@ fn isolcpus_wrong(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     sentences(sight, notes, |found| if found.domain().is_none() { found.wrong } else { Vec::new() })
 }
 
-/// Lists the CPUs of isolcpus=, as written if a list extends to an unknown last CPU.
-fn shown(sight: &Sight, cpus: &CpuList) -> String {
-    let line = sight.cmdline().unwrap_or_default();
-    let words = parameters(&line).into_iter().filter(|word| key(word) == "isolcpus");
-    let open: Vec<String> = words.filter(|word| is_open(word)).map(|word| scrub(&word)).collect();
-    if open.is_empty() || possible(sight, &mut Notes::default()).is_ok() {
-        return cpus.to_string();
-    }
-    let of_word = |word: &String| {
-        let (_, value) = word.split_once('=').unwrap_or_default();
-        let is_flag = |part: &&str| part.starts_with(|c: char| c.is_ascii_lowercase());
-        value.split(',').skip_while(is_flag).collect::<Vec<_>>().join(",")
-    };
-    open.iter().map(of_word).collect::<Vec<_>>().join(" and ")
-}
-
 fn isolcpus_doubtful(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     sentences(sight, notes, |found| {
         let mut said = found.skipped.clone();
@@ -426,9 +408,9 @@ fn isolcpus_doubtful(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
             return said;
         }
         said.push(match (found.domain(), found.managed()) {
-            (Some(cpus), _) => format!("still isolated from load balancing: CPU {}", shown(sight, cpus)),
+            (Some(cpus), _) => format!("still isolated from load balancing: CPU {}", shown(sight, &["isolcpus"], cpus)),
             (None, Some(cpus)) => {
-                let cpus = shown(sight, cpus);
+                let cpus = shown(sight, &["isolcpus"], cpus);
                 format!("tasks are still balanced onto CPU {cpus}: without `domain` only interrupts are moved")
             }
             (None, None) => "no CPU is isolated from load balancing".to_owned(),
@@ -438,8 +420,18 @@ fn isolcpus_doubtful(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
 }
 
 fn isolcpus_domain(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
-    match isolcpus(sight, notes, 1) {
-        Ok(Some(found)) => Reading::word(found.domain().map_or_else(|| "none".to_owned(), |cpus| shown(sight, cpus))),
+    // Without SMP no kernel isolates a CPU. A machine whose CPUs are known shows which ones it has.
+    let is_unseen = possible(sight, &mut Notes::default()).is_err_and(|gap| gap.is_not_given());
+    let smp = sight.config().as_ref().map(|_| sight.option("SMP", &mut Notes::default()));
+    let smp = smp.ok().filter(|_| is_unseen);
+    let is_found = |found: Option<Isolation>| match (found, &smp) {
+        (Some(_), Some(Err(gap))) => Err(gap.clone()),
+        (found, _) => Ok(found),
+    };
+    match isolcpus(sight, notes, 1).and_then(is_found) {
+        Ok(Some(found)) => {
+            Reading::word(found.domain().map_or_else(|| "none".to_owned(), |cpus| shown(sight, &["isolcpus"], cpus)))
+        }
         Ok(None) => Reading::gap(Gap::new("/proc/cmdline isolcpus", Cause::Absent)),
         Err(gap) => Reading::gap(gap),
     }
@@ -476,7 +468,7 @@ fn offloaded_cpus(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
         }
         None => {}
     }
-    let cpus = if cpus.is_empty() { "none".to_owned() } else { cpus.to_string() };
+    let cpus = if cpus.is_empty() { "none".to_owned() } else { shown(sight, &["rcu_nocbs", "nohz_full"], &cpus) };
     notes.add("/proc/cmdline: CPUs with offloaded callbacks", &cpus);
     Reading::word(cpus)
 }

@@ -37,7 +37,6 @@ const EXPENSIVE: &[&str] = &[
 /// kernel/dma, kernel/gcov, kernel/rcu/Kconfig.debug, kernel/trace.
 const ALSO: &[&str] = &[
     "DEBUG_ATOMIC",
-    "DEBUG_CREDENTIALS",
     "DEBUG_HIGHMEM",
     "DEBUG_KMAP_LOCAL_FORCE_MAP",
     "DEBUG_LOCKDEP",
@@ -65,11 +64,14 @@ const ALSO: &[&str] = &[
     "PROFILE_ANNOTATED_BRANCHES",
     "PROVE_LOCKING",
     "RCU_STRICT_GRACE_PERIOD",
+    "TRACE_IRQFLAGS",
+    "TRACE_PREEMPT_TOGGLE",
 ];
 
 /// Options with checks of which the cost is small, or that cost nothing until they are enabled at run time (LATENCYTOP).
 /// Distributions ship some of them.
 const MODEST: &[&str] = &[
+    "DEBUG_CREDENTIALS",
     "DEBUG_IRQFLAGS",
     "DEBUG_LIST",
     "DEBUG_MAPLE_TREE",
@@ -102,8 +104,15 @@ pub(super) const PROBES: &[Probe] = &[
 
 fn expensive(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
-    let mut many = sight.options(&owned(EXPENSIVE), notes);
-    many.items.extend(sight.options(&owned(ALSO), notes).items);
+    let mut of_none = Notes::default();
+    let mut many = sight.options(&owned(EXPENSIVE), &mut of_none);
+    many.items.extend(sight.options(&owned(ALSO), &mut Notes::default()).items);
+    for found in many.items.iter().filter_map(|item| item.value.as_ref().ok()) {
+        let _ = sight.option(&found.text(), notes);
+    }
+    if many.items.is_empty() {
+        notes.extend(&of_none.into_evidence());
+    }
     let is_on = |name: &str| sight.option(name, &mut Notes::default()).is_ok_and(|value| value.text() == "y");
     let given = |name: &str| sight.asked(name, &mut Notes::default()).ok().flatten();
     // mm/kmemleak.c, kmemleak_boot_config: `on` or `off`.

@@ -115,11 +115,14 @@ fn preemption(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
 
 /// Without a configuration, `uname -v` identifies kernels with PREEMPT_DYNAMIC since 5.18 (commit 51d72596c870).
 fn preempt_parameter(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
+    let arch = sight.text(ARCH, &mut Notes::default()).ok();
     let series = match release(sight, notes) {
         Ok((major, minor, _)) => (major, minor),
-        Err(gap) => return Reading::gap(gap),
+        Err(gap) => {
+            let of_none = arch.and_then(|arch| arches::lacks_on("preempt", None, &arch));
+            return of_none.map_or_else(|| Reading::gap(gap), Reading::word);
+        }
     };
-    let arch = sight.text(ARCH, &mut Notes::default()).ok();
     let lacks = || {
         let of_arch = |arch: String| arches::lacks_on("preempt", Some(series), &arch);
         arch.and_then(of_arch).or_else(|| releases::lacks("preempt", series))

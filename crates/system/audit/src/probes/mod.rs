@@ -19,6 +19,7 @@ pub(crate) mod kernel;
 mod limits;
 mod memory;
 mod network;
+mod open_lists;
 mod partitions;
 mod ranges;
 mod raspberry;

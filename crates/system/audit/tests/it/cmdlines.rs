@@ -9,6 +9,9 @@ use std::path::Path;
 const CONFIG: &str = include_str!("../configs/stock.config");
 const LINES: &str = include_str!("../configs/cmdlines.txt");
 
+/// Options that the handlers of CPU lists need.
+const LISTED: &str = "CONFIG_X86_64=y\nCONFIG_SMP=y\nCONFIG_NO_HZ_FULL=y\nCONFIG_RCU_NOCB_CPU=y\n";
+
 fn context() -> Context {
     let scheduling = Scheduling::Fifo { priority: Priority::try_from(90).unwrap() };
     Context { scheduling, cpus: "".parse().unwrap(), profile: Profile::ControlLoop }
@@ -21,7 +24,7 @@ fn audit(line: &str) -> Vec<Finding> {
 /// `more` are additional lines of the configuration.
 fn audit_with(more: &str, line: &str) -> Vec<Finding> {
     let mut given = Given::new();
-    given.add("config", format!("{CONFIG}CONFIG_X86_64=y\n{more}").as_bytes(), None).unwrap();
+    given.add("config", format!("{CONFIG}{LISTED}{more}").as_bytes(), None).unwrap();
     given.add("line", line.as_bytes(), Some(Kind::Cmdline)).unwrap();
     Rules::embedded().audit(&given, &context())
 }
@@ -76,12 +79,12 @@ fn lists_that_disagree_need_no_machine() {
     for (name, part) in [
         ("seapath", "irqaffinity has CPU 4-15"),
         ("pi2", "nohz_full has CPU 1"),
-        ("mismatch", "rcu_nocbs does not offload CPU 3, which isolcpus isolates"),
+        ("mismatch", "rcu_nocbs has CPU 1, which isolcpus does not isolate"),
         ("mask", "irqaffinity=0x3"),
     ] {
         expect(named(name), &[(LISTS, State::Fail, part)]);
     }
-    expect(named("ttime"), &[(LISTS, State::Warn, "CPU 0 is isolated")]);
+    expect(named("ttime"), &[(LISTS, State::Fail, "CPU 0 is in nohz_full=")]);
     expect(
         "ro isolcpus=2,3 nohz_full=2,3 rcu_nocbs=1,2 irqaffinity=0-3",
         &[(LISTS, State::Fail, "irqaffinity has CPU 2-3")],
@@ -234,7 +237,10 @@ fn the_last_cpu_has_no_number_where_the_machine_is_not_known() {
     expect("ro isolcpus=domain,4-N", &[(FLAGS, State::Pass, "isolates CPU 4-N from load balancing")]);
     // True with four CPUs, false with more.
     expect("ro isolcpus=2-3 nohz_full=2-N", &[(LISTS, State::Skip, "possible")]);
-    expect("ro isolcpus=2-N irqaffinity=0-N", &[(LISTS, State::Fail, "irqaffinity has CPU 2, which is isolated")]);
+    expect("ro isolcpus=2-N irqaffinity=0-N", &[(LISTS, State::Fail, "irqaffinity has CPU 2-N, which is isolated")]);
+    expect("ro isolcpus=2-3 nohz_full=all", &[(LISTS, State::Fail, "nohz_full has CPU")]);
+    expect("ro isolcpus=1 irqaffinity=0,16-", &[(LISTS, State::Fail, "interrupts go to CPU 0 and the boot CPU")]);
+    expect("ro rcu_nocbs=4-N", &[("rcu-nocb-poll", State::Info, "")]);
     let line = "ro isolcpus=2-N isolcpus=1";
     expect(line, &[(LISTS, State::Fail, "`isolcpus=1` is ignored: the kernel uses the earlier `isolcpus=2-N`")]);
 }

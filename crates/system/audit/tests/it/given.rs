@@ -109,6 +109,31 @@ fn files_together_are_one_machine() {
 }
 
 #[test]
+fn lists_need_a_kernel_that_has_their_handlers() {
+    let of = |config, line| audit(&[("c", config), ("cmdline", line)]);
+    let flags = |state| [("cmdline-isolcpus-flags", state)];
+    expect(&of("CONFIG_RISCV=y\nCONFIG_HZ=250\n", "ro isolcpus=1-2"), &flags(State::Unknown));
+    expect(&of("CONFIG_ARM64_CRYPTO=y\nCONFIG_HZ=250\n", "ro isolcpus=1-2"), &flags(State::Pass));
+    let alone = of("CONFIG_RISCV=y\n# CONFIG_SMP is not set\n", "ro isolcpus=1-2 skew_tick=1");
+    expect(&alone, &flags(State::Fail));
+    expect(&alone, &[("cmdline-skew-tick", State::Skip)]);
+    let lists = "ro isolcpus=3 rcu_nocbs=3 irqaffinity=0";
+    let small = of("CONFIG_ARM64=y\nCONFIG_NR_CPUS=2\n# CONFIG_RCU_NOCB_CPU is not set\n", lists);
+    let conflicts = small.iter().find(|finding| finding.id == "cmdline-cpulist-consistency").unwrap();
+    assert!(!conflicts.summary.contains("offloads"), "{}", conflicts.summary);
+}
+
+#[test]
+fn names_of_options_show_which_parameters_exist() {
+    let findings = audit(&[("c", "CONFIG_ARM64_CRYPTO=y\n"), ("cmdline", "ro idle=poll processor.max_cstate=1")]);
+    let without = findings.iter().find(|finding| finding.id == "cmdline-unknown-params").unwrap();
+    for name in ["idle", "processor.max_cstate"] {
+        assert!(without.summary.contains(&format!("{name} is supported on")), "{}", without.summary);
+    }
+    assert!(without.evidence.iter().all(|evidence| !(evidence.source.contains("kmsg") && evidence.value == "none")));
+}
+
+#[test]
 fn a_cut_configuration_leaves_open_what_it_cuts() {
     let cut = RT.replace("# Automatically generated file; DO NOT EDIT.\n", "");
     expect(&audit(&[("c", &cut)]), &[("kernel-preempt-rt", State::Pass), ("kconfig-lockdep", State::Unknown)]);
