@@ -222,7 +222,7 @@ mod tests {
             ("PUNCTUAL-LOAD/2 ok 00\n", "another version"),
             ("SSH-2.0-OpenSSH\n", "not `punctual serve`"),
             ("", "not `punctual serve`"),
-            ("PUNCTUAL-LOAD/1 ok 0011\n", "defective"),
+            ("PUNCTUAL-LOAD/1 ok 0011\n", "invalid token"),
             (REFUSED, "a different secret"),
         ] {
             let text = parse_answer(line, "h:1").unwrap_err().to_string();
