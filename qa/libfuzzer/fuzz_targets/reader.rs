@@ -1,5 +1,5 @@
-//! The libFuzzer program for all of `punctual_fuzz::READERS`: PUNCTUAL_FUZZ_READER selects the reader (`cargo trials
-//! fuzz guided` sets it).
+//! The libFuzzer program for all of `punctual_fuzz::READERS`: PUNCTUAL_FUZZ_READER selects the reader
+//! (`cargo trials fuzz guided` sets it).
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,6 +1,6 @@
 //! `cargo trials integrations`: runs the examples of integrations/ with their programs: podman, lava-run, labgrid,
-//! systemd in a guest, act; and `punctual new` in a root file system with only a compiler. (Ansible: `cargo trials
-//! fleet`.) A missing program is reported and counts as a failure, so that nothing passes silently.
+//! systemd in a guest, act; and `punctual new` in a root file system with only a compiler. (Ansible:
+//! `cargo trials fleet`.) A missing program is reported and counts as a failure, so that nothing passes silently.
 
 use crate::built::{missing, program};
 use crate::guests;

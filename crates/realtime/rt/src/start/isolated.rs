@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn what_may_hide_isolation_is_named() {
         let doubt = |files: &[(&str, &str)]| super::doubt(&machine(files).1);
-        assert!(doubt(&[("sys/fs/cgroup/cpuset/cpuset.sched_load_balance", "0\n")]).unwrap().contains("cgroup v1"));
+        assert!(doubt(&[("sys/fs/cgroup/cpuset/cpuset.sched_load_balance", "0\n")]).unwrap().contains("version 1"));
         assert_eq!(doubt(&[("sys/fs/cgroup/cpuset/cpuset.sched_load_balance", "1\n")]), None);
         assert!(doubt(&[("sys/fs/cgroup/cgroup.events", "populated 1\n")]).unwrap().contains("container"));
         assert_eq!(doubt(&[]), None);
