@@ -6,7 +6,7 @@ suite=bookworm
 for program in mmdebstrap dpkg-deb unshare; do
   command -v $program >/dev/null || { echo "apt-get install mmdebstrap dpkg util-linux"; exit 77; }
 done
-deb=$(ls "$root"/dist/punctual-rt-dev_*_"$(dpkg --print-architecture)".deb 2>/dev/null | tail -1)
+deb=$(ls "$root"/dist/punctual-rt-dev_*_"$(dpkg --print-architecture)".deb 2>/dev/null | tail -1) || true
 [ -n "$deb" ] || { echo "no package: cargo xtask rt-dev"; exit 77; }
 
 image() { # name, packages: a root that is kept

@@ -64,7 +64,7 @@ impl<'a> Thread<'a> {
         }
     }
 
-    /// Time at which it wakes by itself.
+    /// Time of its next wakeup by a timer.
     pub fn wakes(&self) -> Option<u64> {
         match self.at {
             At::Unreleased => Some(self.released),
