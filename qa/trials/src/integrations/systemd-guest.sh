@@ -243,6 +243,8 @@ exec 3>&- 4>&-
 within 60 "journal $serve | grep -q ' disconnected after [1-9][0-9]* bytes'"
 kill -KILL "$(show $serve MainPID)"
 within 60 "[ \$(show $serve NRestarts) -gt 0 ] && systemctl is-active -q $serve"
+# Before it listens, it has no handler of SIGTERM.
+within 60 "(: </dev/tcp/127.0.0.1/7375) 2>/dev/null"
 stopped $serve success
 is $serve ExecMainStatus 0
 say "serve: no start without a secret, which it then asks for; 5 of 5 refused, no capability, TCP and UDP echoed, a stranger not answered, restarted after kill -9, stopped in $took ms (0)"
