@@ -52,7 +52,12 @@ const STEPS: &[(&str, &[i32], &str)] = &[
     ("history add first proved again", &[0], "  added: first"),
     ("history", &[0], "No group of comparable runs is large enough to detect a shift."),
     ("prove --history --duration 15m --out monday", &[0, 1, 3], VERDICT),
-    ("history gate monday --baseline 40", &[3], "INCONCLUSIVE  Only 3 runs of the baseline"),
+    // A load that the host did not let run takes its run out of the baseline of three.
+    (
+        "history gate monday --baseline 40",
+        &[3],
+        "INCONCLUSIVE  Only 2 runs of the baseline|INCONCLUSIVE  Only 3 runs of the baseline",
+    ),
 ];
 
 /// Returns the command with a short duration and without the disk load, since the guest's files are in memory.
