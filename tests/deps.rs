@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Every crate, also of apps/, and the workspace crates it may depend on.
+/// Every crate, including those in apps/, and the workspace crates on which it may depend.
 const ALLOWED: &[(&str, &[&str])] = &[
     ("units", &[]),
     ("uapi", &["units"]),
@@ -271,7 +271,7 @@ fn the_edges_are_those_of_the_table() {
             .filter_map(|d| d.strip_prefix("punctual-").or((d == "xtask").then_some("xtask")))
             .collect();
         allowed.sort_unstable();
-        assert_eq!(found, allowed, "{name}: [dependencies] of its Cargo.toml, and the table in tests/deps.rs");
+        assert_eq!(found, allowed, "{name}: [dependencies] of its Cargo.toml differs from the table in tests/deps.rs");
     }
 }
 
@@ -361,7 +361,7 @@ fn every_example_in_a_comment_is_run() {
         assert_eq!(
             has_library && is_run,
             has_examples,
-            "{name}: examples in comments, and `doctest` of [lib] in Cargo.toml"
+            "{name}: `doctest` of [lib] in Cargo.toml does not agree with whether comments have examples"
         );
     }
 }

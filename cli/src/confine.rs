@@ -1,5 +1,5 @@
-//! Uses landlock(7) to give up all other file access before a command reads untrusted input. Only for commands that do
-//! nothing else.
+//! Uses landlock(7) to give up all file access that a command does not need, before the command reads untrusted input.
+//! Only for commands that do no more than read files and write their result.
 
 use crate::args::Command;
 use crate::refusal::Refusal;

@@ -9,7 +9,7 @@ use std::time::Duration;
 pub const RESTORE_ARG: &str = "__restore";
 /// Time limit for writing the message, in case no process reads standard error.
 const FOR_MESSAGE: Duration = Duration::from_secs(1);
-/// Time that the parent has to exit.
+/// Maximum time for the parent to exit.
 const FOR_PARENT: Duration = Duration::from_secs(10);
 
 /// Installs the handler for exceeded time limits ([`punctual_watchdog`]).

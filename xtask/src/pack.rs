@@ -154,7 +154,7 @@ mod tests {
         }
     }
 
-    /// metronome and `prove` measure in their units, so these have no system call filter.
+    /// metronome and `prove` measure within their systemd units, so these units have no system call filter.
     #[test]
     #[ignore = "live: systemd-analyze"]
     fn services_are_exposed_by_3_0_at_most() {

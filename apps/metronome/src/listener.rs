@@ -12,7 +12,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::thread::JoinHandle;
 
-/// Longest wait for edges before the thread checks for beats and for its end.
+/// Longest wait for edges before the thread checks for beats and for a request to end.
 const LOOK: Nanos = Nanos::from_millis(20);
 /// Longest wait for the edge of the last beat.
 const LAST_EDGE: Nanos = Nanos::from_millis(100);

@@ -17,7 +17,7 @@ pub struct EdgeCounts {
     pub worst: Option<(Nanos, Nanos)>,
 }
 
-/// Matches beats with edges, each added in order. A beat must be added before the edges that follow it.
+/// Matches beats with edges. Both must be added in order, and a beat must be added before the edges that follow it.
 #[derive(Clone, Debug, Default)]
 pub struct Matcher {
     /// The beat to which the next edge may belong, followed by the later beats. The flag is true once the beat's edge

@@ -27,7 +27,8 @@ impl Column {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Means {
-    /// Measured on the line: with an oscilloscope in the paper, with the kernel's time stamps of a second line here.
+    /// Measured on the line: in the paper with an oscilloscope, here with the kernel's time stamps of edges on a second
+    /// line.
     Edges,
     /// Measured in the task, by reading the clock.
     Task,

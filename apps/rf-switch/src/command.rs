@@ -30,7 +30,7 @@ pub enum BadCommand {
     )]
     NotWritten(String),
     #[error(
-        "`{0}`: the sockets have houses A to D and units 1 to 3; for all 16 of each start rf-switch with --all-addresses"
+        "`{0}`: the sockets have houses A to D and units 1 to 3; to use all 16 houses and units, start rf-switch with --all-addresses"
     )]
     NotAllowed(Code),
 }

@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 /// only holds it open, so that unread bytes are kept after this program ends.
 const HANDED: &str = "/proc/self/fd/3";
 
-/// Opens the FIFO: the one passed by systemd if there is one, otherwise the one of `--pipe`. If both are given, they
-/// must be the same.
+/// Opens the FIFO: the one passed by systemd if there is one, otherwise the one given by `--pipe`. If both are given,
+/// they must be the same.
 ///
 /// # Errors
 /// The FIFO cannot be opened, or the two differ.

@@ -187,7 +187,7 @@ impl Intake {
         let Some(pending) = &self.pending else { return };
         if let Err(error) = pending.keep(&self.waiting, self.decoder.rest()) {
             self.board.figures().commands.not_kept += new;
-            self.warnings.warn(at, &format!("{error}; waiting commands would be lost by kill -9"));
+            self.warnings.warn(at, &format!("{error}; kill -9 would lose the waiting commands"));
         }
     }
 

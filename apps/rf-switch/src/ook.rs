@@ -90,7 +90,7 @@ impl<W: Write> OokWriter<W> {
         }
     }
 
-    /// Writes what is left, after the last edge.
+    /// Writes the last package and flushes the output. Must be called after the last edge.
     ///
     /// # Errors
     /// The output cannot be written.

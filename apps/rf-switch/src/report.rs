@@ -41,7 +41,7 @@ impl fmt::Display for Spread {
     }
 }
 
-/// Counts of the pulse text that was captured or written.
+/// Numbers of packages, pulses and edges in the pulse text that was captured or written.
 #[derive(Clone, Debug, Serialize)]
 pub struct Pulses {
     pub packages: u64,
@@ -183,7 +183,7 @@ pub struct Report {
     pub narrowed: Vec<String>,
     /// One entry per load of a trial; a single entry if there was no trial.
     pub phases: Vec<Phase>,
-    /// Counts of the pulse text, if any was written or captured.
+    /// Numbers of packages, pulses and edges in the pulse text; `None` if none was written or captured.
     pub pulse_text: Option<Pulses>,
     pub waiting: Option<u64>,
 }

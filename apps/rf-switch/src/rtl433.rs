@@ -9,7 +9,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Time limit for rtl_433, which needs seconds for the recording of a day.
+/// Time limit for rtl_433, which takes a few seconds to decode a recording of a whole day.
 const LIMIT: Duration = Duration::from_secs(60);
 
 #[derive(Debug, thiserror::Error)]
@@ -142,7 +142,7 @@ mod tests {
 
     const WAITS: &str = "RF_SWITCH_TEST_WAITS";
 
-    /// The program that the test below runs.
+    /// Run in a process of its own by the test below: reads standard input until its end.
     #[test]
     fn reads_to_the_end_if_asked() {
         if std::env::var_os(WAITS).is_some() {

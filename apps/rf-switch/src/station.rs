@@ -25,7 +25,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
-/// Capacity of the ring for edges on their way to the ordinary thread: 40 messages.
+/// Capacity of the ring that passes edges to the ordinary thread: the edges of 40 messages.
 const EDGES: usize = 8192;
 const TASK: &str = "transmitter";
 
@@ -65,7 +65,7 @@ impl Rings {
     }
 }
 
-/// Opens the line and drives it low. Also returns the edges of a simulated line, if the line is one.
+/// Opens the line and drives it low. If the line is simulated, also returns the receiver of its edges.
 fn line(options: &Options) -> Result<(Out, Option<Receiver<punctual_wires::EdgeAt>>), Error> {
     let real = match &options.line {
         Some(place) => place.output(false).map_err(Error::Line)?,

@@ -30,7 +30,7 @@ pub struct Job {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Done {
     pub job: Job,
-    /// Time at which the line had been driven for its first edge, CLOCK_MONOTONIC; `None` if that failed.
+    /// Time just after the line was driven for the first edge, CLOCK_MONOTONIC; `None` if that failed.
     pub first_edge: Option<Nanos>,
     /// Number of frames sent completely.
     pub frames: u32,

@@ -72,7 +72,7 @@ pub fn pulses(code: Code, timing: &Timing) -> Vec<Pulse> {
 }
 
 /// Decodes a frame of 25 pulses as a receiver that knows T does: on for less than 2 T is short, for less than 4 T is
-/// long. Checks captures without another program; rtl_433 is the independent decoder.
+/// long. Used to check captures without another program; rtl_433 is the independent decoder.
 pub fn read_frame(pulses: &[Pulse], timing: &Timing) -> Option<Code> {
     let long = |pulse: &Pulse| (pulse.mark < timing.times(4)).then(|| pulse.mark >= timing.times(2));
     let (stop, bits) = pulses.split_last()?;

@@ -18,7 +18,7 @@ pub enum BookError {
     #[error("`{0}` is not a number: write 1 to {MAX_DIGITS} digits")]
     NoNumber(String),
     /// The command does not fit into a line of the pipe.
-    #[error("the command of {number} does not fit: 1 to 62 bytes on one line, and this is `{command}`")]
+    #[error("the command of {number} does not fit: it must be 1 to 62 bytes on one line, but is `{command}`")]
     Command { number: String, command: String },
     #[error("the number {0} has two commands: remove one")]
     Twice(String),

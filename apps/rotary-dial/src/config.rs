@@ -209,7 +209,7 @@ fn check(lines: &[LineConfig]) -> Result<(), UsageError> {
         }
         if matches!(line.place, Place::Pull(_)) {
             return Err(UsageError(format!(
-                "{} can only be driven, with --play-on: give chip and offset for a line",
+                "{} can only be driven: use it with --play-on, and give a line to read as chip and offset",
                 line.place
             )));
         }

@@ -62,7 +62,7 @@ pub struct Decoder {
     /// The last two samples, the older one first.
     before: (Option<Sample>, Option<Sample>),
     closed: Option<bool>,
-    /// Start of the contact's current level.
+    /// Time at which the contact changed to its current level.
     since: Nanos,
     state: State,
     train: Train,

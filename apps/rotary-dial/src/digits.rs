@@ -7,7 +7,7 @@ use std::str::FromStr;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DigitMap {
-    /// One to nine pulses mean 1 to 9, ten mean 0: most countries.
+    /// One to nine pulses mean 1 to 9, ten mean 0; used in most countries.
     #[default]
     Usual,
     /// One pulse means 0, ten mean 9.

@@ -13,8 +13,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Number of consecutive failures to read a line (one second) after which the loop ends.
 const MAX_UNREAD: u32 = 100;
 
-/// Longest time for one read. If it takes longer, the thread was preempted, and the time of the level is unknown, so
-/// the sample is discarded.
+/// Longest time for one read. If it takes longer, the thread was preempted, so it is not known when the level was read,
+/// and the sample is discarded.
 const UNSURE: Nanos = Nanos::from_millis(2);
 
 #[derive(Debug)]

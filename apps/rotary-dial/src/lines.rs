@@ -7,7 +7,7 @@ use punctual_rt::{Attributes, Nanos, Receiver, Scheduling, monotonic, sleep_unti
 use punctual_wires::{EdgeAt, In, Out, Place, wire};
 use std::thread::JoinHandle;
 
-/// Capacity of the queue for the edges of a line in memory, which nothing reads.
+/// Capacity of the queue for the edges of a line in memory; no thread reads these edges.
 const EDGES: usize = 1;
 
 #[derive(Debug)]
@@ -49,8 +49,8 @@ pub(crate) struct Player {
     pub(crate) thread: JoinHandle<Result<(), punctual_wires::GpioError>>,
 }
 
-/// Starts every requested dial, to play from 50 ms later, with the policy of the loop. `contacts` are the contacts of
-/// the lines, in the same order.
+/// Starts a thread for each requested dial, with the policy of the loop; all begin to play 50 ms later. `contacts` are
+/// the contacts of the lines, in the same order.
 pub(crate) fn play(
     config: &Config,
     options: &Options,
@@ -129,7 +129,7 @@ fn contacts_of<'a>(
     Ok(found)
 }
 
-/// Plays until the end. If one change of the contact is late, later ones are not.
+/// Plays until the end. A late change of the contact does not delay the next ones.
 fn perform(play: &Play, start: Nanos, mut contact: Contact) -> Result<(), punctual_wires::GpioError> {
     for change in &play.changes {
         wait_until(start + change.at);

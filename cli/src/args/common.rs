@@ -128,7 +128,7 @@ pub enum UnitArg {
     Ns,
 }
 
-/// What the user states about a file that does not contain it.
+/// Properties of an imported file that the user states because the file does not contain them.
 #[derive(Args, Debug, Clone, Default)]
 pub struct GivenArgs {
     /// Read the file in this format instead of detecting it

@@ -20,7 +20,8 @@ pub struct AuditArgs {
     /// Read all counters twice, this far apart, to find those that rise: 10s
     #[arg(help_heading = "Additional checks", long, value_name = "TIME")]
     pub window: Option<Nanos>,
-    /// Also measure what only a trial shows: scheduling policy, memory locking, leaving idle, clock reads (1 s)
+    /// Also measure what can only be found by trying it: scheduling policy, memory locking, leaving idle, clock reads
+    /// (1 s)
     #[arg(help_heading = "Additional checks", long)]
     pub probe: bool,
     /// Like --probe, but try policy and memory locking as this user, with the limits of a login (as root)

@@ -6,8 +6,8 @@ use crate::terminal::harmless;
 use punctual_formats::{About, Cases};
 use punctual_model::{Finding, State};
 
-/// Formats SARIF. Each rule becomes a `rule`, each finding a `result`; a finding that could not be read has kind
-/// `open`, which is not a pass.
+/// Formats SARIF. Each rule becomes a `rule`, each finding a `result`; a finding whose values could not be read has
+/// kind `open`, which is not a pass.
 pub fn sarif(audited: &Audited) -> String {
     punctual_formats::sarif(&audited.findings, Some(env!("CARGO_PKG_VERSION")))
 }

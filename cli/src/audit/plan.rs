@@ -36,12 +36,12 @@ fn interrupts(out: &mut String, plan: &CpuPlan) {
     if plan.interrupts.is_empty() {
         return;
     }
-    out.push_str("\ninterrupts delivered there now:\n");
+    out.push_str("\ninterrupts that the CPUs to isolate receive now:\n");
     for irq in &plan.interrupts {
         let how = match irq.movable {
             Movable::Yes => "can be moved",
-            Movable::Managed => "kept there by the kernel; only isolcpus=managed_irq moves it",
-            Movable::LikelyManaged => "most likely kept there by the kernel (isolcpus=managed_irq)",
+            Movable::Managed => "the kernel keeps it on its CPU; only isolcpus=managed_irq moves it",
+            Movable::LikelyManaged => "the kernel most likely keeps it on its CPU (isolcpus=managed_irq)",
         };
         out.push_str(&format!("  {:>4} {} (CPU {}, {} times): {how}\n", irq.irq, irq.device, irq.cpus, irq.count));
     }

@@ -120,7 +120,7 @@ fn measure(folder: &Path, experiment: &Experiment, step: usize) -> Result<(), Re
     match complete {
         true => Ok(()),
         false => Err(Refusal::environment(format!(
-            "`punctual measure` did not end as planned ({status}); the boot can be measured again"
+            "`punctual measure` did not complete its run ({status}); the boot can be measured again"
         ))),
     }
 }

@@ -62,7 +62,7 @@ fn refused(refused: &Refused) -> String {
             "a comparison takes two groups: name two runs, or `punctual compare A… --vs B…`".into()
         }
         Refused::Clocks(a, b) => format!(
-            "{a} and {b} use different clocks: an emulator's clock that counts instructions cannot be compared with another or a real one; \
+            "{a} and {b} use different clocks: an emulator's clock that counts instructions cannot be compared with another such clock or with a real one; \
              compare runs of one machine"
         ),
         Refused::NothingInCommon => "the groups have no load and no series in common: `punctual report` shows \

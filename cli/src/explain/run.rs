@@ -57,7 +57,7 @@ pub fn of_recording(mut recording: Recording, root: &Path, name: String, shown: 
     let explanation = Explanation {
         groups: punctual_explain::groups(&victims),
         wakeups: victims.len() as u64,
-        chosen: "the worst of each phase, as measured by their own threads".into(),
+        chosen: "the worst of each phase, as recorded by the measuring threads".into(),
         victims,
         notes,
         ..Explanation::default()

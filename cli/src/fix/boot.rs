@@ -82,7 +82,7 @@ impl Stage {
         match left.map(|taken| taken.outcome.sentence()) {
             None if undone.changes.is_empty() => {
                 let what = "its files exist but are not in the journal: remove them manually";
-                Err(Refusal::environment(format!("the trial boot: {what}, {} last", punctual_fix::TRIAL_FILE)))
+                Err(Refusal::environment(format!("the trial boot: {what}, and {} last", punctual_fix::TRIAL_FILE)))
             }
             None => Ok(()),
             Some(what) => {

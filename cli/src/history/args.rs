@@ -105,8 +105,8 @@ pub struct GateArgs {
     /// The run: its directory, a file that `import` reads, or the start of its ID
     #[arg(value_name = "RUN")]
     pub run: PathBuf,
-    /// The baseline: the number of most recent comparable runs before it, a kernel release or its start, run IDs, or a name
-    /// set with `history baseline set`
+    /// The baseline: a number of runs (the most recent comparable ones before this run), a kernel release or its start,
+    /// run IDs, or a name set with `history baseline set`
     #[arg(long, value_name = "N|KERNEL|RUN-ID|NAME", value_delimiter = ',', default_value = "40")]
     pub baseline: Vec<String>,
     #[command(flatten)]

@@ -79,7 +79,7 @@ fn baseline_of(store: &Store, run: &RunSummary, words: &[String]) -> Result<Vec<
     if runs.is_empty() { Err(Refusal::usage(format!("--baseline `{}` {what}", words.join(",")))) } else { Ok(runs) }
 }
 
-/// Parses a number of runs, of at most four digits. Run IDs are shown with ten or more.
+/// Parses a number of runs, of at most four digits. Run IDs are shown with at least ten.
 fn number(word: &str) -> Option<usize> {
     word.parse().ok().filter(|_| word.len() <= 4)
 }

@@ -53,7 +53,7 @@ pub fn arch_of(out: &Path) -> Result<Arch, Refusal> {
     let path = out.join(".config");
     if !path.is_file() {
         let out = out.display();
-        return Err(Refusal::usage(format!("{out} has no .config: punctual kernel configure --out {out} …")));
+        return Err(Refusal::usage(format!("{out} has no .config: run punctual kernel configure --out {out} …")));
     }
     let options = of_config(&text_file(&path, LARGEST_CONFIG)?);
     let on = |name: &str| options.get(name).is_some_and(|value| value.text() == "y");
@@ -80,7 +80,8 @@ pub fn usual_cross(arch: Arch) -> &'static str {
     }
 }
 
-/// Returns SOURCE_DATE_EPOCH: the date in the source's manifest, or else of its Makefile.
+/// Returns SOURCE_DATE_EPOCH: the date in the source's manifest, or, without a manifest, the modification time of its
+/// Makefile.
 fn epoch(folder: &Path, tree: &Path) -> Result<u64, Refusal> {
     if let Some(manifest) = read_manifest(folder)? {
         return Ok(manifest.epoch);

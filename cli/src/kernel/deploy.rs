@@ -252,7 +252,7 @@ pub fn state(site: &Site, output: OutputArgs) -> Result<Answer, Refusal> {
 
 fn sentence(status: &Status) -> String {
     let text = match status {
-        Status::Nothing => "nothing is deployed: punctual kernel deploy PACKAGE".to_owned(),
+        Status::Nothing => "nothing is deployed: run punctual kernel deploy PACKAGE".to_owned(),
         Status::CutOff { release } => {
             format!(
                 "the deployment of {release} was interrupted; no boot entry starts it: deploy it again, or punctual kernel rollback"
@@ -274,7 +274,9 @@ fn sentence(status: &Status) -> String {
         }
         Status::Committed { release, is_running: true } => format!("{release} is committed and runs"),
         Status::Committed { release, is_running: false } => format!("{release} is committed; another kernel runs"),
-        Status::Removing { release } => format!("{release} is partly removed: punctual kernel rollback continues"),
+        Status::Removing { release } => {
+            format!("{release} is partly removed: punctual kernel rollback removes the rest")
+        }
         Status::Unknown { why } => format!("not known: {why}"),
     };
     text + "\n"

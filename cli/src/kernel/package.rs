@@ -93,7 +93,7 @@ fn text(done: &Packaged, notes: &[String]) -> String {
         let _ = writeln!(out, "note: {note}");
     }
     if done.files.is_empty() {
-        let _ = writeln!(out, "nothing was packaged; the files: {}", done.stage.display());
+        let _ = writeln!(out, "nothing was packaged; the files are in {}", done.stage.display());
     }
     for file in &done.files {
         let _ = writeln!(out, "{}", file.display());

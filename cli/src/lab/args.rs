@@ -92,7 +92,7 @@ pub struct BootArgs {
     /// Run in virtual time: the guest's clock counts instructions
     #[arg(long = "virtual")]
     pub virtual_time: bool,
-    /// Virtual time: million instructions per second: 1000, 500, 250, …
+    /// Speed of virtual time, in million instructions per second: 1000, 500, 250, …
     #[arg(long, value_name = "N", default_value_t = 500.0, requires = "virtual_time")]
     pub mips: f64,
     #[command(flatten)]

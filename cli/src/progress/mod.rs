@@ -61,7 +61,7 @@ impl Observer for Progress {
         match (open.is_empty(), left) {
             (true, _) => progress!("\n"),
             (false, Some(left)) => progress!(", open: {}; about {left} to go\n", open.join(", ")),
-            (false, None) => progress!(", open: {}; at this rate not within --time-limit\n", open.join(", ")),
+            (false, None) => progress!(", open: {}; at this rate not decided within --time-limit\n", open.join(", ")),
         }
     }
 }
@@ -176,8 +176,8 @@ fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Redraws the status line once a second after the measurement. During the measurement it would be an additional thread
-/// that wakes up.
+/// Redraws the status line once a second after the measurement. Not used during the measurement, because it would cause
+/// additional wakeups.
 struct After {
     /// Dropping the sender ends the thread.
     stop: Option<Sender<()>>,

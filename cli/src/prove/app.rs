@@ -85,7 +85,7 @@ fn proposal(claims: &[Claim]) -> String {
         1 => (String::new(), "is"),
         _ => (String::new(), "are"),
     };
-    format!("no claim was given: {}{more} {are} judged, from the periods found", shown.join(", "))
+    format!("no claim was given: {}{more} {are} judged, derived from the periods found", shown.join(", "))
 }
 
 #[cfg(test)]
@@ -95,7 +95,10 @@ mod tests {
     #[test]
     fn a_proposal_fits_a_line() {
         let claims = |n: usize| (0..n).map(|n| format!("late(t{n}) = 0").parse().unwrap()).collect::<Vec<Claim>>();
-        assert_eq!(proposal(&claims(1)), "no claim was given: 'late(t0) = 0' is judged, from the periods found");
+        assert_eq!(
+            proposal(&claims(1)),
+            "no claim was given: 'late(t0) = 0' is judged, derived from the periods found"
+        );
         assert!(proposal(&claims(150)).contains("'late(t2) = 0' and 147 more are judged"));
         assert!(proposal(&[]).contains("nothing is judged"));
     }

@@ -42,7 +42,7 @@ pub struct ProveArgs {
 #[command(next_help_heading = "Application", group = clap::ArgGroup::new("application").args(["commands", "pids", "units"]).multiple(true))]
 pub struct AppArgs {
     /// Start this command and measure the cycles of its real-time threads instead of wakeups; it ends with the run, and
-    /// its standard output becomes standard error. --app, --pid and --unit may be repeated and combined
+    /// its standard output goes to standard error. --app, --pid and --unit may be repeated and combined
     #[arg(long = "app", value_name = "COMMAND")]
     pub commands: Vec<String>,
     /// Measure this process, which continues to run
@@ -138,7 +138,7 @@ pub struct RunArgs {
     /// prove, never for measure]
     #[arg(long, value_enum, value_name = "WHEN")]
     pub trace: Option<WhenArg>,
-    /// Events to record: few events disturb less, more events distinguish similar causes
+    /// Events to record: fewer events disturb less, more events distinguish similar causes
     #[arg(long, value_enum, value_name = "SET", default_value_t = EventsArg::Minimal)]
     pub trace_events: EventsArg,
     /// Trace buffer of each CPU, KiB [default: 1/256 of the memory for all CPUs together, 512 to 4096]

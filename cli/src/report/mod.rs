@@ -69,7 +69,7 @@ fn lost(args: &ReportArgs, recording: &Recording) -> String {
     let (name, why) = (Subject::of(recording).name(), recording.damage.join("; "));
     match recording.run.complete {
         true => format!("{run}: the results of {name} cannot be read: {why}; run it again"),
-        false => format!("{run}: {name} that was ended before its first result, or damaged ({why}): run it again"),
+        false => format!("{run}: {name} that ended before its first result or is damaged ({why}): run it again"),
     }
 }
 

@@ -52,7 +52,7 @@ pub fn look(args: &SubjectArgs, rules: &mut Rules) -> Result<Subject, Refusal> {
 fn tree(root: &Path) -> Box<dyn Machine> {
     let machine = Live::under(root);
     let Some((line, sources)) = configured(&machine) else { return Box::new(machine) };
-    message!("no kernel runs there: using the command line of {}", sources.join(", "));
+    message!("no kernel runs in this tree: using the command line of {}", sources.join(", "));
     let line = Read::Known(line.into_bytes());
     Box::new(Overlay::new([(CMDLINE.to_owned(), line)].into()).above(machine))
 }

@@ -86,7 +86,7 @@ fn check(options: &Options) -> Result<(), Refusal> {
     let loads = options.block_loads.len().max(1) as u64;
     if options.block.0 / loads < options.last.period.0.saturating_mul(MIN_PERIODS) {
         return Err(Refusal::usage(format!(
-            "--block {} leaves too little time for each of {loads} loads: at least {MIN_PERIODS} periods of {}",
+            "--block {} leaves too little time for each of {loads} loads: each needs at least {MIN_PERIODS} periods of {}",
             options.block, options.last.period
         )));
     }

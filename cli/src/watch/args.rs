@@ -53,7 +53,7 @@ pub struct WatchArgs {
     /// Trace a new maximum of a CPU only if it is at least this latency
     #[arg(long, value_name = "TIME", default_value = "100us")]
     pub trace_above: Nanos,
-    /// Events to record: few events disturb less, more events distinguish similar causes
+    /// Events to record: fewer events disturb less, more events distinguish similar causes
     #[arg(long, value_enum, value_name = "SET", default_value_t = EventsArg::Minimal)]
     pub trace_events: EventsArg,
     /// Trace buffer of each CPU, KiB [default: 1/256 of the memory for all CPUs together, 512 to 4096]

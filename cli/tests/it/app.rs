@@ -14,7 +14,7 @@ fn what_is_no_application_is_wrong_usage() {
         (&["prove", "--app", " "], "empty"),
         (&["prove", "--app", "true", "--via", "timerfd"], "--via is for wakeups"),
         (&["prove", "--app", "true", "--interval", "2ms"], "--interval is for wakeups"),
-        (&["prove", "--app", "true", "--claim", "chain(a > b > a) < 1ms"], "a is twice in the chain"),
+        (&["prove", "--app", "true", "--claim", "chain(a > b > a) < 1ms"], "a occurs twice in the chain"),
         (&["prove", "--app", "true", "--pid", "4194999"], "no process 4194999"),
         (&["prove", "--app", "true", "--deadline", "1ms"], "response(THREAD)"),
         (&["prove", "--app", "true", "--claim", "response() < 1ms"], "name of a thread"),
@@ -29,8 +29,8 @@ fn what_is_no_application_is_wrong_usage() {
     }
 }
 
-/// The process that starts a program adopts what its children leave behind, and ends it on SIGTERM, which the kernel
-/// sends if the measuring process is killed.
+/// The process that starts a program adopts the processes that its children leave behind, and ends them on SIGTERM,
+/// which the kernel sends if the measuring process is killed.
 #[test]
 fn what_a_program_leaves_behind_ends_with_it() {
     let folder = tempfile::tempdir().unwrap();

@@ -178,7 +178,7 @@ fn cpus_are_planned_for_text_and_scripts() {
     assert_eq!(punctual(&["audit", "--near", "eth0"]).status.code(), Some(2));
 }
 
-/// The user may or may not have the privileges; the finding must show which.
+/// The user may or may not have the privileges; the finding must say which is the case.
 #[test]
 #[ignore = "live: timing"]
 fn what_is_tried_is_said() {

@@ -172,7 +172,7 @@ fn built_in_loads_have_no_capability_and_get_none_again() {
     }
 }
 
-/// Returns the status of the first child that is a running load, which its name and its threads show.
+/// Returns the status of the first child that is a running load, recognised by its name and its threads.
 fn load_of(parent: u32) -> Option<String> {
     for _ in 0..200 {
         for entry in fs::read_dir("/proc").unwrap().flatten() {

@@ -143,7 +143,7 @@ fn the_newest_runs_are_compared_without_arguments() {
     assert!(code == Some(2) && said.contains("./punctual-runs contains only one run"), "{said}");
 }
 
-/// Of each file only number, minimum, mean and maximum are known.
+/// Each file states only the number of samples, the minimum, the mean and the maximum.
 #[test]
 fn files_without_quantiles_are_not_worse_and_copies_are_no_runs() {
     let folder = tempfile::tempdir().unwrap();

@@ -201,7 +201,7 @@ fn every_command(names: impl Fn(usize) -> Vec<&'static str>) {
     assert!(tried > 250, "only {tried} options and arguments");
 }
 
-/// Tests every second option, each with another name.
+/// Tests every second option, each with a different name.
 #[test]
 fn options_of_every_command() {
     every_command(|n| if n % 2 == 0 { vec![NAMES[n / 2 % NAMES.len()]] } else { Vec::new() });

@@ -84,7 +84,7 @@ fn wrong_words_say_what_to_type() {
         (&["fetch", "--url", "/nowhere.tar.xz", "--out", &out], "--keyring"),
         (&branch, "--branch"),
         (&menu, "--menuconfig needs a terminal"),
-        (&["build", "--tree", &source, "--out", &out], "has no .config: punctual kernel configure"),
+        (&["build", "--tree", &source, "--out", &out], "has no .config: run punctual kernel configure"),
         (&["package", "--build", &out, "--board", "pi", "--out", &out], "choose one of raspberry-pi-1"),
         (&["package", "--build", &out, "--board", "pc-amd64", "--out", &out], "punctual kernel build"),
     ] {

@@ -64,7 +64,7 @@ impl Alone {
     }
 }
 
-/// A thread of this process that uses 5 ms of every 20 ms of CPU 1.
+/// A thread of this process that occupies CPU 1 for 5 ms of every 20 ms.
 struct Hog {
     tid: i32,
     stop: Arc<AtomicBool>,
@@ -75,7 +75,8 @@ fn hog(priority: u8) -> Option<Hog> {
     hog_while(priority, None)
 }
 
-/// Starts such a thread. If a file is given, the thread uses its CPU only while the file contains 1.
+/// Starts the thread with this priority. If a file is given, the thread occupies its CPU only while the file contains
+/// 1.
 fn hog_while(priority: u8, knob: Option<PathBuf>) -> Option<Hog> {
     let (stop, tid) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicI32::new(0)));
     let (its_stop, its_tid) = (Arc::clone(&stop), Arc::clone(&tid));

@@ -36,7 +36,7 @@ fn status(out: &Path) -> Value {
     shown
 }
 
-/// Waits until the condition, which is about the files, is true.
+/// Waits until a condition on the watch's files is true.
 fn until(what: &str, mut is: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !is() {

@@ -6,7 +6,7 @@ use punctual_model::Edit;
 use std::fs;
 use std::path::Path;
 
-/// Starts a file in an input. The file's path follows, preceded by `!` if the file may not be read.
+/// Marks the start of a file in an input. The file's path follows, preceded by `!` if the file may not be read.
 const FILE: &str = "== ";
 
 /// Changes that are requested if an input contains none.

@@ -16,7 +16,7 @@ pub struct Executor {
     texts: Texts,
 }
 
-/// What an input of the audit is: a small file of a machine, a whole file, or a whole machine.
+/// Selects what an input of the audit contains: a small file of a machine, a profile or snapshot, or a whole machine.
 enum Audit {
     Parts(Box<Parts>),
     Whole(Box<Whole>),
@@ -24,8 +24,8 @@ enum Audit {
 }
 
 impl Executor {
-    /// Creates rules, recorded machines and formats. Reads files of the repository. For uploads, creates a folder in
-    /// memory.
+    /// Loads what the reader needs, such as rules, recorded machines and event formats, from files of the repository.
+    /// For uploads, creates a folder in memory.
     pub fn new(reader: Reader) -> Executor {
         let audit = match reader {
             Reader::Profile | Reader::Snapshot => Some(Audit::Whole(Box::new(Whole::new()))),

@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Component, Path};
 use tempfile::TempDir;
 
-/// Starts a file in an input. The file's path follows.
+/// Marks the start of a file in an input. The file's path follows.
 const FILE: &str = "== ";
 const FILES: usize = 24;
 
@@ -47,7 +47,8 @@ pub const WORDS: &[&str] = &[
     "vermagic=6.12.0-rt SMP preempt_rt mod_unload aarch64",
 ];
 
-/// Reads an input as the files of a folder. Panics if an invariant is violated. Returns a measure of the result.
+/// Reads an input as the files of a folder. Panics if an invariant is violated. Returns a number that shows how far the
+/// input was processed.
 pub fn execute(reader: Reader, input: &[u8]) -> u64 {
     let Some(folder) = made(input) else { return 0 };
     match reader {

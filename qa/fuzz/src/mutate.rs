@@ -1,4 +1,4 @@
-//! Mutations of an input: changed bytes, wrong lengths, parts that are cut out, doubled and moved, lines, words.
+//! Mutations of an input: bytes and lengths are changed, and parts, lines and words are removed, duplicated or moved.
 
 /// xorshift64* (Vigna 2016): fast, and the same on every machine.
 pub struct Random(u64);

@@ -64,7 +64,7 @@ impl Texts {
         Texts { store: if reader == Reader::Upload { store() } else { None } }
     }
 
-    /// Reads an input. Panics if an invariant is violated. Returns a measure of the result.
+    /// Reads an input. Panics if an invariant is violated. Returns a number that shows how far the input was processed.
     pub fn run(&self, reader: Reader, input: &[u8]) -> u64 {
         let text = || String::from_utf8_lossy(input);
         match reader {

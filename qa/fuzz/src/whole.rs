@@ -48,7 +48,8 @@ impl Whole {
         Whole { few: RefCell::new(few()), base: foreign::base(), plain: RefCell::default(), today }
     }
 
-    /// Judges an input. Panics if an invariant is violated. Returns a measure of the result.
+    /// Judges an input. Panics if an invariant is violated. Returns a number that shows how far the input was
+    /// processed.
     pub fn run(&self, reader: Reader, input: &[u8]) -> u64 {
         match reader {
             Reader::Profile => self.profile(&String::from_utf8_lossy(input)),

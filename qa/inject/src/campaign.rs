@@ -1,4 +1,5 @@
-//! Injects one kind of delay after the other: starts recording and the victim, injects, and writes what happened.
+//! Injects one kind of delay after the other: starts the recording and the victim, injects delays, and writes down what
+//! happened.
 
 use crate::InjectError;
 use crate::capture::{Recorder, TRACEFS};
@@ -31,7 +32,7 @@ pub struct Injected {
 const SECOND_NS: u64 = 1_000_000_000;
 const CALM: Duration = Duration::from_millis(60);
 
-/// Injects one kind and records what happened in `folder`, which must exist.
+/// Injects one kind of delay and writes a record of what happened to `folder`, which must exist.
 ///
 /// # Errors
 /// [`InjectError::Impossible`] if this machine cannot produce the delay. Changes to the machine are undone.

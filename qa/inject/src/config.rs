@@ -7,7 +7,7 @@ pub struct Wanted {
     pub bursts: u32,
     /// Length of a burst, ns.
     pub length_ns: u64,
-    /// Minimum lateness of a late wakeup, ns.
+    /// Minimum lateness at which a wakeup counts as late, ns.
     pub late_ns: u64,
     /// Seed of the pseudorandom lengths and phases.
     pub seed: u64,

@@ -11,7 +11,8 @@ pub(crate) struct KernelThread {
     pub comm: String,
 }
 
-/// Returns the threads of `cpu` with one of these name prefixes: on CPU 1, `ksoftirqd` means `ksoftirqd/1`.
+/// Returns the threads of `cpu` with one of these name prefixes: for CPU 1, the prefix `ksoftirqd` selects
+/// `ksoftirqd/1`.
 pub(crate) fn of_cpu(names: &[&str], cpu: u32) -> Vec<KernelThread> {
     let wanted: Vec<String> = names.iter().map(|name| format!("{name}/{cpu}")).collect();
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };

@@ -60,7 +60,7 @@ fn policies() -> BTreeMap<i32, String> {
     tids.filter_map(policy).collect()
 }
 
-/// Returns the eighth value of the first line (proc_stat(5)).
+/// Returns the steal time, the eighth value of the first line (proc_stat(5)).
 fn steal(stat: &str) -> Option<u64> {
     stat.lines().next()?.strip_prefix("cpu ")?.split_whitespace().nth(7)?.parse().ok()
 }

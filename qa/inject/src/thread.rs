@@ -116,8 +116,8 @@ pub(crate) fn joined<T>(result: std::thread::Result<Result<T, InjectError>>) -> 
     result.unwrap_or_else(|_| Err(InjectError::Child("a thread of the injection panicked".into())))
 }
 
-/// Raises the limit of file descriptors to at most `wanted`, including the hard limit if permitted. Returns how many
-/// may be opened.
+/// Raises the limit on open file descriptors to at most `wanted`, and the hard limit as well if permitted. Returns how
+/// many may be opened.
 pub(crate) fn descriptors(wanted: usize) -> usize {
     let all = |n| Rlimit { current: Some(n), maximum: Some(n) };
     // Some descriptors are already open.

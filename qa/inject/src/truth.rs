@@ -30,7 +30,7 @@ pub struct Burst {
     pub exact: bool,
 }
 
-/// An effect for which another CPU has polled.
+/// Bounds of the time at which an effect occurred, observed by another CPU that polled for it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seen {
     /// Last time at which the effect had not occurred yet, ns.
@@ -47,7 +47,7 @@ pub(crate) fn seen(burst: &Burst, asked: u64, first: Seen, last: Seen, gaps: Vec
 }
 
 impl Burst {
-    /// Returns the minimum time that the burst took between `from` and `to`, ns.
+    /// Returns the minimum time that the burst can have taken between `from` and `to`, ns.
     pub fn overlap(&self, from: u64, to: u64) -> u64 {
         let (from, to) = (self.start_ns.max(from), self.end_ns.min(to));
         let gaps: u64 = self.gaps.iter().map(|gap| gap.1.min(to).saturating_sub(gap.0.max(from))).sum();

@@ -69,7 +69,7 @@ pub struct Watched {
     pub bursts: Vec<Burst>,
 }
 
-/// Maximum number of latencies and of late wakeups that are kept: 5 minutes at 5 ms.
+/// Maximum number of latencies and of late wakeups that are kept, enough for 5 minutes with a period of 5 ms.
 const MAX: usize = 1 << 16;
 
 /// Runs the victim until standard input is closed, and returns the result.

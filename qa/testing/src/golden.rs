@@ -36,8 +36,8 @@ fn without(text: &str, from: &str, to: &str) -> String {
     format!("{before}{from}…{to}{after}")
 }
 
-/// Returns number, stored and new content of the first line that differs; `None` if no line does. Lines past the end
-/// are empty.
+/// Returns the number, the stored content and the new content of the first line that differs; `None` if no line does.
+/// Lines past the end are empty.
 fn first_difference<'a>(kept: &'a str, got: &'a str) -> Option<(usize, &'a str, &'a str)> {
     let (mut kept, mut got) = (kept.split_inclusive('\n'), got.split_inclusive('\n'));
     let lines = (1..).map(|number| (number, kept.next(), got.next()));

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
 
-/// Makefile that supports the kernel's O=, dry run, objects, release, modules and device trees. `SLOW` is the time that
-/// one object takes.
+/// Makefile that imitates what the builder uses of the kernel's: O=, dry runs, objects, the kernel release, modules and
+/// device trees. `SLOW` is the time that compiling one object takes, s.
 const MAKEFILE: &str = r#"
 SLOW ?= 0
 OBJECTS := $(foreach n,1 2 3 4 5 6 7 8 9 10 11 12,$(O)/$(n).o)

@@ -23,7 +23,8 @@ pub fn punctual(words: &[&str]) -> Result<Output, String> {
     output.map_err(|e| missing(&program, &e))
 }
 
-/// Returns a message that a program of the release build could not be started, with the command that builds it.
+/// Returns a message saying that a program of the release build could not be started, and naming the command that
+/// builds it.
 pub fn missing(program: &Path, error: &io::Error) -> String {
     format!("{}: {error}; build it first: {BUILD}", program.display())
 }

@@ -7,7 +7,7 @@ use std::process::Command;
 
 const MARK: &str = "#[ignore = \"live: ";
 
-/// A mark in a source file.
+/// A live test, as marked in a source file.
 pub struct Marked {
     pub folder: PathBuf,
     pub name: String,

@@ -44,7 +44,7 @@ fn intake(path: &Path, most: usize) -> Intake {
 enum Step {
     Write(usize),
     Read,
-    /// The intake is killed after everything is done, and started again.
+    /// The intake is killed between two reads, and started again.
     Kill,
     /// The intake is killed between writing the pending file and removing the bytes from the FIFO.
     KillBetween,

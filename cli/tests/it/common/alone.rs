@@ -14,9 +14,9 @@ pub struct Alone {
 }
 
 impl Alone {
-    /// Takes the lock and stores the files that the tests change; the first two are `dirty_background_ratio` and
-    /// `dirty_ratio`. Returns `None`, after printing a message, if they may not be changed or something else is
-    /// missing; the test then passes.
+    /// Takes the lock and stores the contents of the files that the tests change; the first two are
+    /// `dirty_background_ratio` and `dirty_ratio`. Returns `None`, after printing a message, if they may not be changed
+    /// or something else is missing; the test then passes.
     pub fn holding(files: &'static [&'static str], may: fn() -> bool) -> Option<Alone> {
         static TURN: Mutex<()> = Mutex::new(());
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);

@@ -32,7 +32,7 @@ pub fn explain_captures(dir: &Dir, captures: &[Capture], recording: &Recording) 
 /// Facts about a late wakeup that are neither in its trace nor in the JSON file beside the trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Known {
-    /// Kernel release, and whether a hypervisor runs the machine; used if that file lacks them.
+    /// Kernel release, and whether a hypervisor runs the machine; used if the JSON file beside the trace lacks them.
     pub kernel: Option<String>,
     pub guest: Option<bool>,
     /// True if the CPU of the late wakeup lost time to a hypervisor around it; `None` if steal time was not recorded.

@@ -80,7 +80,7 @@ pub(crate) struct Groups<'a> {
     pub boots: Vec<Boots<'a>>,
     /// For each side after the first: pairs of boot indices, if both sides were booted alternately.
     pub pairs: Vec<Option<Vec<(usize, usize)>>>,
-    /// For each side after the first: true if both sides started their runs equally warm.
+    /// For each side after the first: true if the runs of both sides started at about the same temperature.
     pub began_alike: Vec<bool>,
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 const NAMED: usize = 5;
 
-/// Counts the largest cause of each explained wakeup for each group. Empty if no group has explained wakeups.
+/// Counts, for each group, the explained wakeups by their largest cause. Empty if no group has explained wakeups.
 pub(crate) fn causes(sides: &[Side]) -> Vec<Vec<CauseShare>> {
     let all: Vec<Vec<CauseShare>> = sides.iter().map(of_side).collect();
     if all.iter().all(Vec::is_empty) { Vec::new() } else { all }

@@ -108,8 +108,8 @@ pub fn is_worse(comparison: &Comparison) -> bool {
 }
 
 /// Returns true if temperature accounts for a difference of the `k`-th group after the first: most of it is thermal,
-/// and both groups were booted alternately and started their runs equally warm. Otherwise the kernel itself, or the
-/// ambient temperature, may have caused the higher temperature.
+/// and both groups were booted alternately and started their runs at about the same temperature. Otherwise the kernel
+/// itself, or the ambient temperature, may have caused the higher temperature.
 pub fn excused(comparison: &Comparison, k: usize, against: &Against) -> bool {
     comparison.began_alike.get(k) == Some(&true) && against.covariate.is_some_and(|c| c.is_most)
 }

@@ -26,7 +26,7 @@ pub const FEWEST: usize = 4;
 pub enum Release {
     /// clock_nanosleep(2) with TIMER_ABSTIME, or a timeout at an absolute time.
     AbsoluteSleep,
-    /// nanosleep(2), clock_nanosleep(2) without TIMER_ABSTIME, or a relative timeout, as of poll(2).
+    /// nanosleep(2), clock_nanosleep(2) without TIMER_ABSTIME, or a relative timeout, such as that of poll(2).
     RelativeSleep,
     /// A timerfd, also through poll(2), epoll(7) or io_uring(7).
     Timerfd,

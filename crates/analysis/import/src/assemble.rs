@@ -178,10 +178,10 @@ fn add_phase(recording: &mut Recording, import: &mut Import, block: Block, label
     let numbers: BTreeSet<u32> = block.threads.iter().map(|t| t.number).collect();
     let by_number = numbers.len() == block.threads.len();
     if !by_cpu && !by_number {
-        let text = "a thread or CPU appears twice: the numbers are those of the columns";
+        let text = "a thread or CPU appears twice: column numbers are used as CPU numbers";
         lose(&mut problems, &mut import.lost, &Loss::problem(LostKind::Disagreement, None, text), Some((&id, None)));
     } else if !by_cpu {
-        let text = "the CPU of each thread is not stated: the numbers are those of the threads";
+        let text = "the CPU of each thread is not stated: thread numbers are used as CPU numbers";
         lose(&mut problems, &mut import.lost, &Loss::reported(LostKind::Affinity, None, text), Some((&id, None)));
     }
     for (column, thread) in block.threads.into_iter().enumerate() {
@@ -226,7 +226,7 @@ fn usual_losses(recording: &Recording, import: &mut Import) {
     if let Some(step) = import.resolution_ns.filter(|&ns| ns > 1) {
         let text = format!(
             "latencies have steps of {}: each is placed at its lowest possible value, and quantiles may be at most a step, or \
-             0.78 %, below what they were",
+             0.78 %, below the actual values",
             Nanos(step)
         );
         add(LostKind::Resolution, text);

@@ -1,4 +1,4 @@
-//! Recognizes files without lines of figures.
+//! Recognizes binary files, and gives advice about texts in which no results can be read.
 
 use crate::raw;
 
@@ -9,22 +9,25 @@ pub(crate) fn is_raw(head: &[u8]) -> bool {
     head.iter().take(4_096).filter(|&&b| b == 0).count() > 8 && raw::plausible(head)
 }
 
-/// Returns advice derived from a line of a file without readable figures.
+/// Returns advice derived from a line of a file in which no results can be read.
 pub(crate) fn likely(line: &str) -> Option<&'static str> {
     const KNOWN: [(&str, &str); 14] = [
-        ("# tracer:", "it seems to be a kernel trace: `punctual explain FILE`"),
-        ("TRACE-CMD", "it seems to be a kernel trace: `punctual explain FILE`"),
-        ("perf version", "it seems to be output of perf: import that of `perf sched latency`"),
-        ("CONFIG_PREEMPT", "it seems to be a kernel configuration: `punctual kernel plan --config FILE`"),
-        ("BOOT_IMAGE=", "it seems to be a kernel command line: `punctual audit` on that machine"),
+        ("# tracer:", "it seems to be a kernel trace: use `punctual explain FILE`"),
+        ("TRACE-CMD", "it seems to be a kernel trace: use `punctual explain FILE`"),
+        ("perf version", "it seems to be output of perf: import the output of `perf sched latency`"),
+        ("CONFIG_PREEMPT", "it seems to be a kernel configuration: use `punctual kernel plan --config FILE`"),
+        ("BOOT_IMAGE=", "it seems to be a kernel command line: run `punctual audit` on that machine"),
         ("fio-", "it seems to be output of fio, which measures storage: it has no wakeup latencies"),
         ("iperf", "it seems to be output of iperf, which measures a network: it has no wakeup latencies"),
-        ("hackbench", "it seems to be output of hackbench, a load: import a measurement made beside it"),
+        (
+            "hackbench",
+            "it seems to be output of hackbench, which generates load: import the output of the tool that measured under this load",
+        ),
         ("sysbench", "it seems to be output of sysbench: it has no wakeup latencies"),
-        ("PREEMPT_RT", "it mentions a real-time kernel but has no figures: import the measuring tool's whole output"),
+        ("PREEMPT_RT", "it mentions a real-time kernel but has no results: import the measuring tool's whole output"),
         (
             "cyclictest",
-            "it mentions cyclictest but has no rows of it: import its whole output, preferably of `cyclictest -q --json=FILE`",
+            "it mentions cyclictest but has none of its rows: import the whole output, preferably that of `cyclictest -q --json=FILE`",
         ),
         ("rtla", "it mentions rtla but has none of its tables: import the whole output of `rtla timerlat hist`"),
         ("<html", "it seems to be a web page: save only the text of the result"),

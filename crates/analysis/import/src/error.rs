@@ -16,7 +16,7 @@ pub enum Error {
         /// Description of the columns, with an example command.
         seen: String,
     },
-    #[error("{file}: it has no complete figures: {why}\n  give a file with the complete output of the tool")]
+    #[error("{file}: it has no complete results: {why}\n  give a file with the complete output of the tool")]
     Broken { file: String, why: String },
     #[error(
         "{file}: it is empty\n  give a file with the output of the tool; some tools write their log only at the end of a run"
@@ -32,7 +32,7 @@ const NEXT: &str = "give a file with the complete output of a measuring tool (do
                     (--columns)";
 
 fn nothing(begins: &str) -> String {
-    format!("it has no figures of a supported tool; it begins with `{begins}`")
+    format!("it has no results of a supported tool; it begins with `{begins}`")
 }
 
 impl Error {

@@ -142,7 +142,7 @@ struct Utf16<R> {
     big: bool,
     ready: Vec<u8>,
     at: usize,
-    /// First byte of an incomplete unit at the end of the bytes read.
+    /// First byte of an incomplete UTF-16 code unit at the end of the bytes read.
     odd: Option<u8>,
     /// First half of a surrogate pair.
     high: Option<u16>,

@@ -13,7 +13,8 @@ use serde_json::Value;
 /// Size limit of a document, bytes. No supported tool writes a larger one.
 const MOST_BYTES: usize = 32 << 20;
 
-/// Finds documents in a text, each from a line that begins with a brace to the one that closes it, or the whole text.
+/// Finds the JSON documents in a text. A document extends from a line that begins with a brace to the line with the
+/// matching brace, or is the whole text.
 pub(crate) struct Reader {
     open: Option<Open>,
     found: Vec<Found>,
@@ -228,7 +229,7 @@ fn rt_tests(value: &Value, options: &Options) -> Found {
         thread.longest_ns = times.map(|ns| ns.saturating_add(1_000_000_000));
     }
     if let Some(stated) = stated.filter(|&stated| stated != block.threads.len() as u64) {
-        let text = format!("{stated} threads are stated, but the file has figures of {}", block.threads.len());
+        let text = format!("{stated} threads are stated, but the file has results of {}", block.threads.len());
         block.lost.push(Loss::problem(LostKind::Disagreement, None, text));
     }
     if let Some(code) = value.get("return_code").and_then(Value::as_i64).filter(|&code| code != 0) {

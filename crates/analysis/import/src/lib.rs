@@ -3,8 +3,8 @@
 //!
 //! [`read`] reads one file; [`recording`] combines several into a run. Rules:
 //!
-//! - Counts, minima and maxima are taken from the file. Contradictory figures are a problem of the phase, which can
-//!   then fail but never pass.
+//! - Counts, minima and maxima are taken from the file. Contradictory values are a problem of the phase, which can then
+//!   fail but never pass.
 //! - **Unknown is never zero.** A period, policy, thread ID or number of skipped periods that is not recorded is
 //!   `None`.
 //! - Every loss is reported: as a [`Lost`](punctual_model::Lost) for people, and as a [`Blur`](punctual_model::Blur)
@@ -60,7 +60,8 @@ use std::io::Read;
 pub struct Options {
     /// If set, excludes the readers of other formats.
     pub format: Option<Format>,
-    /// Unit of the values. `None` to use the unit that the file states, otherwise microseconds, with a note.
+    /// Unit of the values. If `None`, the unit that the file states is used or, if it states none, microseconds, with a
+    /// note.
     pub unit: Option<Unit>,
     /// Period of the threads, used if the file does not state it.
     pub period: Option<Nanos>,
@@ -144,7 +145,7 @@ fn of_text(name: &str, lines: &mut Lines, options: &Options) -> Result<Vec<Found
         (None, Some(loss)) => Error::Broken { file, why: loss.text.clone() },
         (None, None) if text.unread.is_some() => {
             let line = text.unread.unwrap_or_default();
-            Error::Broken { file, why: format!("lines that look like figures could not be read; the first: `{line}`") }
+            Error::Broken { file, why: format!("lines that look like results could not be read; the first: `{line}`") }
         }
         (None, None) => Error::Unknown { file, begins: text.begins.unwrap_or_default(), likely: text.likely },
     })

@@ -93,8 +93,8 @@ impl Raw {
         }
     }
 
-    /// Determines the period, which is the smallest distance, rounded to the unit. No period is skipped, so most
-    /// releases are one period apart.
+    /// Determines the period, which is the smallest distance between two releases, rounded to the unit. No period is
+    /// skipped, so most releases are one period apart.
     fn learn(&mut self, unit_ns: u64) {
         let first = std::mem::take(&mut self.first);
         let apart = || first.windows(2).filter_map(|w| w.get(1)?.checked_sub(*w.first()?));
@@ -133,7 +133,7 @@ impl Raw {
             let text = "dropped samples cannot be detected, since the releases show no single period";
             thread.lost.push(gap(None, text));
         } else if self.dropped > 0 {
-            let text = "periods are missing in the file: jitterdebugger's ring buffer dropped them";
+            let text = "periods are missing from the file: jitterdebugger's ring buffer dropped them";
             thread.lost.push(gap(Some(self.dropped), text));
         }
         if period.is_none() || self.dropped > 0 {
@@ -150,7 +150,7 @@ impl Raw {
 pub(crate) fn read(name: &str, input: &mut Lines, options: &Options) -> Result<Found, Error> {
     let head = input.head(LOOKED_AT * 28).map_err(|e| Error::io(name, e))?;
     let Some(layout) = layout(head) else {
-        let why = "these are not records of jitterdebugger".to_owned();
+        let why = "it does not contain records of jitterdebugger".to_owned();
         return Err(Error::Form {
             file: name.into(),
             line: 0,
@@ -182,8 +182,7 @@ pub(crate) fn read(name: &str, input: &mut Lines, options: &Options) -> Result<F
         Found { format: "jitterdebugger-raw".into(), tool: Some("jitterdebugger".into()), ..Found::default() };
     found.blocks.push(block);
     if options.unit.is_none() {
-        let text =
-            "samples.raw does not state its unit: microseconds are assumed, as without -N (otherwise use --unit ns)";
+        let text = "samples.raw does not state its unit: microseconds are assumed (if jitterdebugger ran with -N, use --unit ns)";
         found.lost.push(Loss::reported(LostKind::Unit, None, text));
     }
     Ok(found)

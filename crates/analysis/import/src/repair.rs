@@ -71,7 +71,7 @@ fn without_tags(text: &str) -> String {
     out
 }
 
-/// Cleans a line. Carriage returns must already be treated as line ends.
+/// Cleans a line. The caller must already have split the text at carriage returns.
 pub(crate) fn line(line: &str) -> Cow<'_, str> {
     // Figures neither begin with these characters nor contain them.
     let suspicious =

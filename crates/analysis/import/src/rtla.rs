@@ -149,7 +149,7 @@ impl tools::Reader for Reader {
         }
         let full = format!("a table has more than {} filled bins: use a larger --bucket-size", crate::bins::MOST_BINS);
         let problems = [
-            (self.unreadable, "rows that look like figures could not be read"),
+            (self.unreadable, "rows that look like results could not be read"),
             (u64::from(self.full), full.as_str()),
             (self.beyond, "the text has more tables than can be read"),
         ];
@@ -158,7 +158,7 @@ impl tools::Reader for Reader {
         }
         let largest = found.blocks.iter().flat_map(|b| &b.threads).filter_map(|t| t.max_ns).max().unwrap_or(0);
         if let Some(us) = self.analysed_us.filter(|us| (us.floor() * 1_000.0) as u64 > largest) {
-            let text = format!("the auto-analysis has a latency of {us} µs, which is in none of the tables");
+            let text = format!("the auto-analysis reports a latency of {us} µs, which is in none of the tables");
             found.lost.push(Loss::problem(LostKind::Disagreement, None, text));
         }
         (found.has_figures() || self.analysed_us.is_some()).then_some(found)

@@ -1,5 +1,5 @@
-//! Reconciles the figures of a thread: places its samples in the histogram, bounds their possible values, and detects
-//! contradictions.
+//! Reconciles the stated values of a thread: places its samples in the histogram, bounds their possible values, and
+//! detects contradictions.
 
 use crate::block::{Beyond, Loss, Samples, Skips, Thread};
 use crate::number::{LARGEST_NS, MOST_SAMPLES};
@@ -109,7 +109,7 @@ fn beyond(thread: &Thread, placed: u64, lost: &mut Vec<Loss>) -> (u64, u64) {
             (count, from_ns)
         }
         Beyond::Counted { count, from_ns } => {
-            let text = "more samples are beyond the last bin than possible".to_owned();
+            let text = "more samples are stated beyond the last bin than a run can have".to_owned();
             lost.push(Loss::problem(LostKind::Disagreement, Some(count), text));
             (0, from_ns)
         }
@@ -128,7 +128,7 @@ fn with_missing(thread: &Thread, placed: u64, (count, from_ns): (u64, u64)) -> (
 }
 
 /// Adds the extremes if nothing else is known, as for a summary without a count. A stated maximum beyond the bins is a
-/// sample that they do not count.
+/// sample that the bins do not include.
 fn extremes_alone(raw: &mut Histogram, thread: &Thread) {
     let beyond = |max: u64| raw.max().is_some_and(|highest| max > highest.saturating_add(thread.width_ns));
     if let Some(max) = thread.max_ns.filter(|&max| is_unknown(thread.beyond) && beyond(max) && max <= LARGEST_NS) {
@@ -171,7 +171,7 @@ fn add_beyond(
             LostKind::Distribution,
             Some(count),
             format!(
-                "only number, smallest and largest latency are stated ({} to {})",
+                "only the number of samples and the smallest and largest latency are stated ({} to {})",
                 Nanos(from_ns),
                 to.trim_start_matches("at most ")
             ),
@@ -261,8 +261,8 @@ fn skipped_at_most(thread: &Thread, raw: &Histogram, blur: &Blur) -> Option<u64>
     Some(each.fold(0, u64::saturating_add))
 }
 
-/// Returns the maximum number of periods within the measurement time. Those in which the thread did not run were
-/// skipped.
+/// Returns the maximum number of skipped periods: the number of periods that fit into the measurement time, minus the
+/// `ran` periods in which the thread ran.
 fn time_for(thread: &Thread, ran: u64) -> Option<u64> {
     let period = thread.period_ns.filter(|&p| p > 0)?;
     Some((thread.longest_ns? / period).saturating_add(1).saturating_sub(ran))

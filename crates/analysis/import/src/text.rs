@@ -22,10 +22,10 @@ pub(crate) struct Text {
     pub found: Vec<Found>,
     /// The reason why a table of numbers was not read, with an example command.
     pub refused: Option<String>,
-    /// The first non-empty line, and the likely type of the text.
+    /// The first non-empty line. `likely` is advice derived from a line that reveals the type of the text.
     pub begins: Option<String>,
     pub likely: Option<&'static str>,
-    /// The first line that looks like figures but was accepted by no reader.
+    /// The first line that looks like results but was accepted by no reader.
     pub unread: Option<String>,
 }
 
@@ -88,7 +88,7 @@ struct Driver<'o> {
     beyond: u64,
     begins: Option<String>,
     likely: Option<&'static str>,
-    /// Number of lines with figures of a tool that no reader accepted.
+    /// Number of lines that look like results of a tool but were accepted by no reader.
     unread: u64,
     first_unread: Option<String>,
 }
@@ -280,7 +280,7 @@ impl Driver<'_> {
                 first.notes.push("the text was quoted-printable and was decoded".into());
             }
             if let Some(line) = &self.first_unread {
-                let text = format!("lines that look like figures could not be read; the first: `{line}`");
+                let text = format!("lines that look like results could not be read; the first: `{line}`");
                 first.lost.push(Loss::problem(LostKind::Unreadable, Some(self.unread), text));
             }
             let mut problem = |n: u64, text: &str| {

@@ -50,7 +50,7 @@ pub(crate) fn doubts(recording: &Recording) -> Vec<Doubt> {
     doubts
 }
 
-/// Returns the CPUs that a phase measured, was to measure, or has samples of.
+/// Returns the CPUs that a phase measured, that it was asked to measure, or for which it has samples.
 pub(crate) fn cpus(recording: &Recording, phase: &Phase) -> BTreeSet<CpuId> {
     let recorded = recording.distributions.keys().filter(|(id, _)| *id == phase.id).map(|&(_, cpu)| cpu);
     // A thread of an application runs on any of them.
@@ -80,8 +80,9 @@ fn incomplete(run: &Run) -> impl Iterator<Item = (ProblemKind, String)> {
     // A benchmark table has no phases but is complete.
     let series = run.import.as_ref().is_some_and(|import| !import.series.is_empty());
     let nothing = (run.phases.is_empty() && !series).then(|| (ProblemKind::Interrupted, "nothing was recorded".into()));
-    let load =
-        missing.map(|m| (ProblemKind::LoadDidNotRun, format!("nothing was measured under load: {}", m.join(", "))));
+    let load = missing.map(|m| {
+        (ProblemKind::LoadDidNotRun, format!("nothing was measured under the following loads: {}", m.join(", ")))
+    });
     // Everything measured before a signal is complete.
     let kind = match run.ended_by {
         Some(EndedBy::Signal { .. }) => ProblemKind::EndedEarly,
@@ -191,7 +192,7 @@ fn contradiction(result: &CpuResult, distribution: &Distribution) -> Option<Stri
         !each || released > corrected.count() || least > *edges(blocks.limit_ns.0).end() || most > corrected.count()
     };
     let wrong = result.blocks.iter().find(is_wrong)?;
-    Some(format!("CPU {cpu}: its blocks above {} contradict its samples", wrong.limit_ns))
+    Some(format!("CPU {cpu}: its counts per block above {} contradict its samples", wrong.limit_ns))
 }
 
 /// Reports an incomplete list of worst wakeups, without which clustering is unknown. In a run of this program the list
@@ -226,7 +227,7 @@ fn hidden(phase: &Phase) -> Vec<Doubt> {
     let doubt = |(from, cpus): (u64, CpuList)| {
         let who = if cpus.len() == phase.cpus.len() { "any occurred".into() } else { format!("CPU {cpus} had any") };
         let text = match from {
-            0 => format!("samples are missing in the file and could have any size (CPU {cpus})"),
+            0 => format!("samples are missing from the file and could have any value (CPU {cpus})"),
             ns => format!("the file does not count latencies of {} and more: it is unknown whether {who}", Nanos(ns)),
         };
         let one = cpus.iter().next().filter(|_| cpus.len() == 1);

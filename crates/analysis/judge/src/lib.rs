@@ -19,10 +19,10 @@
 //!
 //! One stall that makes many releases late is one event. Shares and rates are judged by late episodes
 //! ([`Episodes`](punctual_model::Episodes)) with e-processes (`evalue` of stats), which are valid at any check: see ADR
-//! 30 and docs/guide/statistics.md, "The mathematics". A share requires the longest stall, which the claim declares.
-//! Without this declaration a stall of one period is assumed, and the result includes bounds for longer stalls. For
-//! runs without recorded episodes, they are computed from the list of worst wakeups if it is complete above the limit.
-//! If the order is unknown, stalls of 50 ms are assumed, and no claim passes.
+//! 30 and docs/guide/statistics.md, "The mathematics". Judging a share requires the maximum length of a stall, which
+//! the claim declares. Without this declaration a stall of one period is assumed, and the result includes bounds for
+//! longer stalls. For runs without recorded episodes, they are computed from the list of worst wakeups if it is
+//! complete above the limit. If the order is unknown, stalls of 50 ms are assumed, and no claim passes.
 //!
 //! Quantiles are judged by the share beyond the limit in blocks of time (`quantile`).
 //!
@@ -32,9 +32,9 @@
 //!
 //! # Confidence
 //!
-//! A claim's confidence applies to each decision: the upper and the lower bound of a probability each hold one-sidedly
-//! with it. Bounds of a quantile are two-sided (α/2 for each). A quantile that is checked during the measurement
-//! requires more: its n-th check uses 1 − α·6/(π²n²) instead of 1 − α
+//! A claim's confidence applies to each decision: the upper and the lower bound of a probability are each one-sided
+//! bounds with this confidence. Bounds of a quantile are two-sided (α/2 for each). A quantile that is checked during
+//! the measurement requires more: its n-th check uses 1 − α·6/(π²n²) instead of 1 − α
 //! ([`confidence_at_look`](punctual_stats::confidence_at_look)).
 //!
 //! Architecture invariant: no input or output, no clock, no text except for problems detected here.

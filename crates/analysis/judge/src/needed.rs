@@ -1,4 +1,4 @@
-//! Computes how much longer to measure to decide an open claim, or to support a stronger one than that which passed or
+//! Computes how much longer to measure to decide an open claim, or to support a stronger claim than one that passed or
 //! held.
 
 use crate::cell::Samples;

@@ -168,7 +168,7 @@ fn bounds(claim: &Claim, samples: &Samples, late: &Late, released: f64) -> Vec<S
     all
 }
 
-/// Maximum share of late time for which late intervals count as episodes among timely releases.
+/// Maximum share of all releases that may lie within late episodes if a claim about their rate is to pass.
 const MOST_LATE_TIME: f64 = 0.05;
 
 /// Judges a rate of episodes of any length. Episodes do not overlap: none begins before the previous one has ended.

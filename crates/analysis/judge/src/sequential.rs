@@ -66,8 +66,9 @@ pub fn is_refuted_by(claim: &Claim, deadline: Option<Nanos>, latency: Nanos, ski
 /// Returns the check at which every claim will be decided if the machine continues as before: the first later check
 /// at which proportionally more samples and late samples decide each cell.
 ///
-/// `verdict` is the verdict at check `look`. `growth` returns the factor of samples at a later check, or `None` after
-/// the end of the run. Returns `None` if the claims will not be decided before the end.
+/// `verdict` is the verdict at check `look`. `growth` returns the factor by which the number of samples will have grown
+/// at a later check, or `None` after the end of the run. Returns `None` if the claims will not be decided before the
+/// end.
 pub fn expected_look(verdict: &Verdict, look: u64, growth: impl Fn(u64) -> Option<f64>) -> Option<u64> {
     let open = || verdict.claims.iter().filter(|judged| is_open(judged));
     (look + 1..look + 64)
@@ -116,7 +117,8 @@ fn outcome_at(claim: &Claim, cell: &CellJudgement, look: u64, growth: f64) -> Ou
     decided(at(most), at(least), sure)
 }
 
-/// Decides by the observed and the expected number of events, to pass and to fail.
+/// Decides from the observed and the expected number of events, once with the numbers for a pass and once with those
+/// for a failure.
 fn decided(pass: (f64, f64), fail: (f64, f64), confidence: f64) -> Outcome {
     let needed = ln_e_needed(confidence);
     match (ln_e_below(pass.0, pass.1) >= needed, ln_e_above(fail.0, fail.1) >= needed) {

@@ -41,7 +41,7 @@ pub(crate) fn doubt(recording: &Recording) -> Option<Problem> {
         Some(control) if control.passed() => return None,
         Some(control) => format!(
             "busy loops (`{}`) on the {} virtual CPUs made the worst idle wakeup of CPU {} {:.1} times as long ({} instead of {}), \
-             which no kernel does: the figures are invalid; measure with one virtual CPU",
+             which no kernel causes: the results are invalid; measure with one virtual CPU",
             control.control,
             model.cpus,
             control.cpu,

@@ -42,7 +42,7 @@ pub(crate) fn follow(path: &Path) -> Result<OwnedFd, Error> {
             let is_roots = to == 0 && FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
             return if is_roots && !last { writable_by_others(stat, shown, false) } else { Ok(()) };
         }
-        let why = format!("it belongs to user {to}, and user {from} decides that the path leads there");
+        let why = format!("it belongs to user {to}, and user {from} controls where the path leads");
         Err(Error::Exposed { path: shown.into(), why, owner: None })
     })
 }

@@ -49,7 +49,7 @@ impl AppValue {
                 if let Some(twice) =
                     names.iter().enumerate().find_map(|(n, name)| names[..n].contains(name).then_some(name))
                 {
-                    return Err(format!("{twice} is twice in the chain"));
+                    return Err(format!("{twice} occurs twice in the chain"));
                 }
                 AppValue::Chain(names)
             }

@@ -27,7 +27,7 @@ pub struct Application {
 pub struct AppThread {
     /// Name used in claims: the name of the thread, followed by its ID if several threads have the same name.
     pub name: String,
-    /// Its program, without a path; several are told apart by numbers.
+    /// Name of its program, without a path; different programs with the same name are distinguished by a number.
     #[serde(default)]
     pub program: String,
     pub tid: i32,
@@ -50,14 +50,15 @@ pub struct AppThread {
     pub ambiguous_with: Option<String>,
 }
 
-/// A mark that the application writes to trace_marker (Documentation/trace/ftrace.rst), which a chain may have as a point.
+/// A mark that the application writes to trace_marker (Documentation/trace/ftrace.rst), which can be a point of a
+/// chain.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AppMark {
     pub name: String,
     /// Names of the threads that write it.
     pub threads: Vec<String>,
-    /// True if it has a value, by which passes are told apart.
+    /// True if the mark carries a value, which identifies the pass of a chain to which it belongs.
     pub has_values: bool,
 }
 
@@ -94,18 +95,18 @@ pub struct AppDelay {
     pub ns: u64,
 }
 
-/// Counts for a chain under a load: of threads, each of which releases the next one, or of marks.
+/// Counts for a chain under a load. The chain consists of threads, each of which releases the next one, or of marks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AppChain {
     pub load: String,
     /// `A > B > C`.
     pub chain: String,
-    /// Number of releases of the first thread that could be followed to the end of the last thread's cycle; for marks, of
-    /// first marks that were followed to a last one.
+    /// Number of releases of the first thread that could be followed to the end of the last thread's cycle; for marks,
+    /// number of first marks that could be followed to a last mark.
     pub passes: u64,
-    /// Number of releases of the last thread by something outside the chain, such as another thread or a timer; for marks,
-    /// of last marks that no first one led to.
+    /// Number of releases of the last thread by something outside the chain, such as another thread or a timer; for
+    /// marks, number of last marks to which no first mark led.
     pub others: u64,
     /// Number of releases of the last thread with an unknown origin.
     #[serde(default)]

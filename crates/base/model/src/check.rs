@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Check {
-    /// `pass`: all event sources could be observed, and nothing was found.
+    /// Outcome: `pass` if all event sources could be observed and nothing was found.
     pub outcome: Outcome,
     /// Command line of the program, or the process to which the check was attached.
     pub program: String,

@@ -9,8 +9,8 @@ pub const EXPERIMENT_SCHEMA: &str = "punctual.sched/1";
 pub const ACCOUNTED: f64 = 0.005;
 /// Maximum share of a thread's elapsed time that the prediction may leave unexplained.
 pub const EXPLAINED: f64 = 0.03;
-/// Largest difference between the latest and the earliest predicted end, as a share of the end, that counts as a
-/// prediction.
+/// Largest difference between the latest and the earliest predicted end, as a share of the end, with which these bounds
+/// can explain the measured end.
 pub const NARROW: f64 = 0.1;
 /// Unexplained times below this value, in ns, are always accepted, because a wakeup latency or a clock read can take as
 /// long.
@@ -112,14 +112,14 @@ pub struct Prediction {
 }
 
 impl Prediction {
-    /// Earliest and latest end.
+    /// Returns the earliest and the latest predicted end; `None` if the thread does not end within the simulated time.
     pub fn bounds(&self) -> Option<(Nanos, Nanos)> {
         let ends = self.ends_ns?;
         let (earliest, latest) = (self.earliest_ns.unwrap_or(ends), self.latest_ns.unwrap_or(ends));
         Some((earliest.min(ends), latest.max(ends)))
     }
 
-    /// The predicted end nearest to this time.
+    /// Returns the time between the earliest and the latest predicted end that is nearest to `end`.
     pub fn nearest(&self, end: Nanos) -> Option<Nanos> {
         self.bounds().map(|(earliest, latest)| end.clamp(earliest, latest))
     }
@@ -293,7 +293,7 @@ impl RanThread {
 
     /// Returns true if the end predicted from the charged time, steal and other tasks explains when the thread ended;
     /// `None` if one of these times is unknown, if only a bound that is not [`NARROW`] explains it, or if other tasks
-    /// took as long as is unexplained: with the threads elsewhere, they would have run elsewhere as well.
+    /// took as much time as is unexplained: on other CPUs the threads might have avoided these tasks.
     pub fn is_explained(&self) -> Option<bool> {
         let elapsed = self.elapsed_ns.0.max(1) as f64;
         let small = |rest: i64| rest.unsigned_abs() as f64 / elapsed <= EXPLAINED || rest.unsigned_abs() < TOO_SHORT;

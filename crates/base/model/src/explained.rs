@@ -209,7 +209,7 @@ pub struct Cycle {
     pub verdict: String,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields so")]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
 fn is_zero(ns: &u64) -> bool {
     *ns == 0
 }

@@ -19,7 +19,7 @@ const MIN_CYCLES: f64 = 5.0;
 const SHORTEST: f64 = 16.0;
 /// Number of frequencies tried per frequency that the observed time can resolve.
 const OVERSAMPLED: f64 = 4.0;
-/// Maximum number of periodogram steps times number of events, which takes some tens of milliseconds.
+/// Maximum product of the number of periodogram steps and the number of events, which takes some tens of milliseconds.
 const MAX_WORK: f64 = 3e7;
 /// Number of periodogram peaks that are examined.
 const PEAKS: usize = 48;

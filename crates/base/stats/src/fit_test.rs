@@ -12,7 +12,7 @@ use crate::random::SplitMix64;
 const SIMULATED: f64 = 20_000.0;
 /// χ² p-value below which there is no simulation, because it would not change the result.
 const CLEARLY: f64 = 1e-6;
-/// Number of replicates at least as far from their fit as the sample after which the simulation stops, because more
+/// The simulation stops after this many replicates that are at least as far from their fit as the sample, because more
 /// replicates would not change the result.
 const ENOUGH: u32 = 10;
 

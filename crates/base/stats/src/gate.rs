@@ -47,7 +47,7 @@ pub enum Refusal {
     /// The level is too far beyond the data. The value, above 2, is the number of decades by which it is rarer than
     /// once in the effective number of samples.
     TooFar(f64),
-    /// Too few thresholds have 100 exceedances and a shape interval: this many, where 5 are needed.
+    /// Too few thresholds have 100 exceedances and a shape interval. The value is their number; 5 are needed.
     FewThresholds(usize),
     /// No single shape lies within the confidence intervals of all thresholds, so the tail is a mixture.
     ShapeUnstable {

@@ -3,9 +3,9 @@
 use crate::Error;
 use punctual_units::Nanos;
 
-/// Forks this process with fork(2) and waits with waitpid(2) for the child, which only sleeps for this time and exits.
-/// Meanwhile all private pages are shared with the child, so the first write to each page causes a copy-on-write fault,
-/// even if the page is locked.
+/// Forks this process with fork(2) and waits with waitpid(2) for the child, which only sleeps for the given time and
+/// exits. Meanwhile all private pages are shared with the child, so the first write to each page causes a copy-on-write
+/// fault, even if the page is locked.
 ///
 /// # Errors
 /// `EAGAIN`: RLIMIT_NPROC is reached. `ENOMEM`: not enough memory.

@@ -69,7 +69,7 @@ impl Identity {
         if self.uid != 0 && held.intersects(over_files) {
             return Err(Error::from_errno(
                 "setfsuid",
-                format!("{}: the capabilities for files are still set", on()),
+                format!("{}: the capabilities that bypass file permission checks are still effective", on()),
                 Errno::PERM,
             ));
         }

@@ -14,7 +14,7 @@ thread_local! {
 static HANDLER: AtomicUsize = AtomicUsize::new(libc::SIG_DFL);
 static FLAGS: AtomicI32 = AtomicI32::new(0);
 
-/// Number of counting threads, and the ID of one of them.
+/// Number of threads that count overruns; `WATCHER` holds the ID of the one that started counting last.
 static WATCHERS: AtomicI32 = AtomicI32::new(0);
 static WATCHER: AtomicI32 = AtomicI32::new(0);
 

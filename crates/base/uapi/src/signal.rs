@@ -190,7 +190,7 @@ mod tests {
         assert_eq!(wait(&set, Some(Nanos::ZERO)), Waited::TimedOut);
     }
 
-    /// Programs in Rust begin with SIGPIPE ignored.
+    /// The Rust runtime ignores SIGPIPE from the start of a program.
     #[test]
     fn an_ignored_signal_is_known() {
         assert!(is_ignored(Sig::Pipe) && !is_ignored(Sig::Chld));

@@ -38,8 +38,8 @@ impl PosixTimer {
         Ok(PosixTimer(unsafe { timer.assume_init() }))
     }
 
-    /// Arms the timer. It expires at the time `first` if `is_absolute`, otherwise after that time, and then every
-    /// `interval`. `first` = 0 disarms it.
+    /// Arms the timer. It first expires at the time `first` if `is_absolute`, otherwise `first` after the call, and
+    /// then every `interval`. `first` = 0 disarms it.
     ///
     /// # Errors
     /// Cannot fail for valid times.

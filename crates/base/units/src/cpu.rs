@@ -22,7 +22,8 @@ impl fmt::Display for CpuId {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct CpuList(BTreeSet<CpuId>);
 
-/// Maximum number of CPUs that Linux supports (range of CONFIG_NR_CPUS in arch/x86/Kconfig). A larger number is a typo.
+/// Maximum number of CPUs that Linux supports (range of CONFIG_NR_CPUS in arch/x86/Kconfig). A larger number is taken
+/// to be a typo.
 const MAX_CPUS: u32 = 8192;
 
 /// Maximum number of comma-separated parts of a CPU list. It is enough to list each CPU separately; a longer list would
@@ -113,7 +114,9 @@ impl FromStr for CpuList {
             let (used, group) = match stride {
                 None => (1, 1),
                 Some(s) => {
-                    let (used, group) = s.split_once('/').ok_or_else(|| fail("a stride is written as used/group"))?;
+                    let (used, group) = s
+                        .split_once('/')
+                        .ok_or_else(|| fail("a stride must be written as USED/GROUP, for example 0-15:2/4"))?;
                     (number(used)?, number(group)?)
                 }
             };

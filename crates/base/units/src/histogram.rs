@@ -241,7 +241,7 @@ struct OnDisk {
     min_ns: Option<u64>,
     /// Exact maximum; null without samples.
     max_ns: Option<u64>,
-    /// Sum of all samples, at most the largest 64-bit number.
+    /// Sum of all samples; if it exceeds 64 bits, the largest 64-bit number.
     sum_ns: u64,
     /// Smallest value (ns), width (ns) and sample count of each non-empty bin.
     bins: Vec<(u64, u64, u64)>,

@@ -4,8 +4,8 @@ use core::cmp::Ordering;
 
 /// A stable sort of which only one copy is compiled.
 ///
-/// The compiler instantiates `slice::sort_by_key` and similar functions for every closure, with 4 to 5 KB each on
-/// x86-64, and a report sorts in a hundred places. Here one function sorts indices, and only the comparison is
+/// The compiler instantiates `slice::sort_by_key` and similar functions for every closure, which takes 4 to 5 KB each
+/// on x86-64, and reports sort in a hundred places. Here one function sorts indices, and only the comparison is
 /// instantiated. It allocates memory and calls the comparison through a pointer, so do not use it in a loop over
 /// events.
 pub trait Arrange<T> {

@@ -1,7 +1,7 @@
 //! The time limit of a command that measures. In addition to the measurement time it has [`SHORT`] to start and
 //! [`SHORT`] to end, together [`GRACE`](crate::GRACE).
 //!
-//! Before and after a measurement, a command computes. It may exceed the limit if it competes with other ordinary
+//! Before and after a measurement, a command needs CPU time. It may exceed the limit if it competes with other ordinary
 //! threads, but it is ended if one of its threads is stopped, starved or asleep when the limit expires. The limit
 //! starts anew with each further measurement, because the command has made progress.
 

@@ -1,11 +1,11 @@
 //! Time limits for waits.
 //!
 //! Code that waits for a child, a thread, a peer or a device holds a [`Limit`] while it waits; [`lock`] waits for file
-//! locks. One thread sleeps until the first limit expires. It then examines in /proc what did not end (stopped, without
-//! CPU time, or blocked in the kernel). It either kills the child, so that the wait returns, or ends the program,
-//! because a thread that gets no CPU time can be neither joined nor abandoned.
+//! locks. One thread sleeps until the first limit expires. It then examines in /proc what has not ended (stopped,
+//! without CPU time, or blocked in the kernel). It either kills the child, so that the wait returns, or ends the
+//! program, because a thread that gets no CPU time can be neither joined nor abandoned.
 //!
-//! Limits have no effect in a program that has not called [`end_with`], or if the thread cannot be started.
+//! Limits have no effect in a program that has not called [`end_with`], or if this thread cannot be started.
 //!
 //! Architecture invariant: the thread has the policy SCHED_OTHER. It wakes up only when a limit expires, or when a new
 //! limit expires earlier than all others.
@@ -44,7 +44,7 @@ const EXTENSIONS: u32 = 6;
 pub const SHORT: Duration = Duration::from_secs(5);
 /// Time limit for system programs that build, pack or install software.
 pub const PROGRAMS: Duration = Duration::from_secs(3600);
-/// Delay of the thread's wakeup above which the whole program or the machine must have been stopped.
+/// Delay of the watchdog thread's wakeup above which the whole program or the machine must have been stopped.
 const OVERSLEPT: Duration = Duration::from_secs(1);
 /// Time limit for the end of a killed child.
 const FOR_KILLED: Duration = Duration::from_secs(5);
@@ -63,7 +63,7 @@ struct State {
 struct Waits {
     next: u64,
     all: BTreeMap<u64, Wait>,
-    /// Time until which the thread sleeps; `None` if there are no limits.
+    /// Time until which the watchdog thread sleeps; `None` if there are no limits.
     asleep_until: Option<Instant>,
 }
 
@@ -74,7 +74,7 @@ struct Wait {
     most: Duration,
     end: Instant,
     action: Action,
-    /// Message with what was found when the limit expired; `None` before.
+    /// Message with what was found when the limit expired; `None` if it has not expired yet.
     over: Option<String>,
     /// Number of times that the limit was extended.
     extended: u32,
@@ -118,8 +118,9 @@ impl Waits {
 }
 
 /// Sets the functions that are called when a limit expires. `end` is called with the reason if the program must be
-/// ended, and must not return. Before the call, all children of this process are killed, and its threads may run on any
-/// CPU. `say` is called with the reason for a delay that nothing can end: threads that are blocked in the kernel.
+/// ended, and must not return. Before `end` is called, all children of this process are killed, and its threads are
+/// allowed to run on any CPU. `say` is called with the reason for a delay that nothing can end: threads that are
+/// blocked in the kernel.
 pub fn end_with(end: fn(&str), say: fn(&str)) {
     let _ = (END.set(end), SAY.set(say));
 }
@@ -239,7 +240,7 @@ fn state() -> MutexGuard<'static, Waits> {
     STATE.waits.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Main loop of the thread: waits for limits to expire, then kills the child or ends the program.
+/// Main loop of the watchdog thread: waits for limits to expire, then kills the child or ends the program.
 fn watch() {
     // The thread may be started before the program blocks the signals for which it waits. If they were not blocked
     // here, they would end the program.

@@ -1,5 +1,5 @@
-//! Interface of the benchmark axes. An axis is one thing to measure, for example memory bandwidth, one repetition at a
-//! time.
+//! Interface of the benchmark axes. An axis is a property to measure, for example memory bandwidth; it measures one
+//! repetition at a time.
 
 use crate::error::BenchError;
 use crate::{disk, memory, network, nqueens, switch};
@@ -93,8 +93,8 @@ impl Turn<'_> {
 /// Creates the axis for these settings.
 ///
 /// # Errors
-/// [`BenchError::Refused`] if the settings are impossible here, as in a log that was edited or comes from another
-/// machine.
+/// [`BenchError::Refused`] if the settings are impossible here, for example because the log was edited or comes from
+/// another machine.
 pub(crate) fn of(settings: &BenchSettings) -> Result<Box<dyn Axis>, BenchError> {
     Ok(match settings {
         BenchSettings::Memory { threads, bytes } => Box::new(memory::Memory::new(*threads, *bytes)?),

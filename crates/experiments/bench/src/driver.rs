@@ -59,7 +59,7 @@ pub fn run(
 }
 
 /// Resumes a benchmark that was killed or interrupted. A benchmark that has finished is returned unchanged, because the
-/// caller may not know this.
+/// caller may not know that it has finished.
 ///
 /// # Errors
 /// [`BenchError`], for example if the machine or the kernel differs from that of the run.

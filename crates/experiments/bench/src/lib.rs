@@ -1,7 +1,7 @@
 //! Benchmarks of kernel overhead along several axes. [`run`] repeats one measurement and writes a run directory of kind
 //! `bench` with the conditions of each repetition. [`resume`] continues a run that was killed or interrupted.
 //!
-//! Each axis is a module, and a line in [`axis::of`]. An axis measures one repetition; the driver takes care of
+//! Each axis has its own module and a line in [`axis::of`]. An axis measures one repetition; the driver takes care of
 //! conditions, log, signals and progress.
 //!
 //! Architecture invariant: this crate prints nothing and compares nothing. A measured value is finite or absent, and

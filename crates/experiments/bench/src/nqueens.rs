@@ -49,7 +49,7 @@ pub fn plan(wanted: &Wanted, stop: &AtomicBool) -> Result<BenchPlan, BenchError>
         }
         settings.batch = axis.counts_in(seconds, stop)?;
         notes.push(format!(
-            "a repetition counts the board {} times, about {seconds} s on this machine; times are per count",
+            "a repetition counts the solutions of the board {} times, about {seconds} s on this machine; times are per count",
             settings.batch
         ));
     }

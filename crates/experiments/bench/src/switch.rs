@@ -139,7 +139,7 @@ impl Switch {
         stop: &AtomicBool,
     ) -> Result<Option<Times>, BenchError> {
         let stamp = AtomicU64::new(0);
-        let failed = || BenchError::io("exchange", "a pipe or futex", "repeat it with --resume DIR");
+        let failed = || BenchError::io("exchange", "a pipe or futex", "run the repetition again with --resume DIR");
         thread::scope(|scope| {
             let partner = thread::Builder::new().name("switch/far".into());
             let partner = partner

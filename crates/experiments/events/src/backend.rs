@@ -111,7 +111,7 @@ pub enum NotRun {
     Failed(String),
 }
 
-/// Converts the error of starting a thread, for `map_err`.
+/// Converts the error of a thread that could not be started; passed to `map_err`.
 pub(crate) fn no_thread(error: std::io::Error) -> NotRun {
     NotRun::Failed(format!("cannot start a thread: {error}; see `ulimit -u` and pids.max of the cgroup"))
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-/// Number of rounds of tests without a duration, and of places in the order tests.
+/// Number of rounds in tests that have no duration (the round-robin test has only one).
 const ROUNDS: u64 = 5;
 /// Maximum number of events per test. The ledger has two bits for each event.
 const MOST: u64 = 1 << 32;

@@ -19,8 +19,7 @@ pub struct Faults {
     pub refuse: u64,
 }
 
-/// Parses names and values of the fields of [`Faults`], for example `drop=3,double=1`. Without text there are no
-/// faults.
+/// Parses names and values of the fields of [`Faults`], for example `drop=3,double=1`. An empty text means no faults.
 impl FromStr for Faults {
     type Err = String;
 

@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 #[derive(Debug)]
 pub struct Surroundings<'a> {
-    /// Loads that all run during the tests.
+    /// Loads that run during the tests, all at the same time.
     pub under: &'a [LoadSpec],
     pub out: &'a Path,
     /// The command line, to be recorded in the run.
@@ -31,7 +31,7 @@ pub enum SuiteError {
     #[error(transparent)]
     RunDirectory(#[from] punctual_rundir::Error),
     /// The CPUs cannot be read, or none is available to this process.
-    #[error("the CPUs that loads may use cannot be found: {0}; see taskset -cp $$")]
+    #[error("the CPUs that loads may use cannot be determined: {0}; see taskset -cp $$")]
     Cpus(String),
     #[error("{0}; nothing was tested: choose other loads with --under")]
     Load(#[from] LoadError),

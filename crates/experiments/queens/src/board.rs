@@ -109,7 +109,7 @@ fn work(n: u32, queens: u32) -> f64 {
     ways(queens) * ways(rest)
 }
 
-/// The sets of one size that contain the rows and columns of a position.
+/// The candidate sets of rows and columns for a position, each with the same number of elements, ordered by rank.
 #[derive(Debug)]
 pub(crate) struct Families {
     pub(crate) top: Vec<Set>,

@@ -159,7 +159,7 @@ impl<T: Word> Block<T> {
         }
     }
 
-    /// Transposes the first group that waits.
+    /// Transposes the first complete group of pairs that were added.
     fn flush(&mut self) {
         let group = self.length / GROUP - 1;
         let mut matrices = [[0u64; GROUP / BITS]; BITS];

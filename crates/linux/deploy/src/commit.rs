@@ -14,12 +14,12 @@ pub fn commit(site: &Site, unverified: bool) -> Result<Record, DeployError> {
     let store = site.store();
     let refused = |what: String| Err(DeployError::Refused(what));
     let Some(mut record) = store.load()? else {
-        return refused("nothing is deployed: punctual kernel deploy PACKAGE".to_owned());
+        return refused("nothing is deployed: run punctual kernel deploy PACKAGE".to_owned());
     };
     match record.stage {
         Stage::Committed => return Ok(record),
         Stage::Armed => {}
-        _ => return refused(format!("{} is not on trial: punctual kernel status", record.release)),
+        _ => return refused(format!("{} is not on trial: see punctual kernel status", record.release)),
     }
     if site.is_trial_of(&record.id) != Some(true) {
         return refused(format!(
@@ -37,9 +37,9 @@ pub fn commit(site: &Site, unverified: bool) -> Result<Record, DeployError> {
         Some(event) if event.what == What::Verified => {}
         _ if unverified => {}
         Some(event) => {
-            return refused(format!("its verification did not pass ({}): punctual kernel verify", event.detail));
+            return refused(format!("its verification did not pass ({}): run punctual kernel verify", event.detail));
         }
-        None => return refused("it was not verified in this boot: punctual kernel verify".to_owned()),
+        None => return refused("it was not verified in this boot: run punctual kernel verify".to_owned()),
     }
     let chain = detect(site.view).map_err(|error| DeployError::Refused(error.to_string()))?;
     let edits = kernel_kept(site.view, &chain, &new_kernel(&record)).map_err(|r| DeployError::Refused(r.why))?;

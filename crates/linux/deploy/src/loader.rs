@@ -49,7 +49,7 @@ fn carry(site: &Site, rule: String, steps: Vec<Doing>) -> Result<(), DeployError
             rule,
             severity: Severity::Info,
             state: State::Info,
-            summary: "a kernel beside the others".to_owned(),
+            summary: "a kernel installed beside the others".to_owned(),
             steps,
             manual: Vec::new(),
             interrupts: None,
@@ -84,5 +84,5 @@ pub(crate) fn firmware_agrees(site: &Site, record: &Record) -> Result<(), Deploy
     };
     let Some(wrong) = wrong else { return Ok(()) };
     back(site, &record.id)?;
-    Err(DeployError::Refused(format!("by the firmware's rules {wrong}: the boot folder is as before")))
+    Err(DeployError::Refused(format!("according to the firmware's rules, {wrong}; the boot folder is unchanged")))
 }

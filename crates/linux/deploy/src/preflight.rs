@@ -38,7 +38,9 @@ fn running(site: &Site, before: &Before) -> Check {
     let release = &before.package.release;
     let fix = "build it with another LOCALVERSION: make LOCALVERSION=-mine";
     match site.release() {
-        Some(now) => Check::holds("running", now != *release, format!("{now} runs, {release} is deployed"), fix),
+        Some(now) => {
+            Check::holds("running", now != *release, format!("{now} is running, {release} is to be deployed"), fix)
+        }
         None => Check::new(
             "running",
             Outcome::Unknown,
@@ -112,14 +114,14 @@ fn space(site: &Site, before: &Before) -> Check {
             let found = format!("{folder} has {} MB free, {} MB are needed", free >> 20, needed >> 20);
             Check::new(id, Outcome::Fail, found, fix)
         }
-        None => Check::new(id, Outcome::Pass, format!("{} MB are needed and free", needed >> 20), ""),
+        None => Check::new(id, Outcome::Pass, format!("the {} MB that are needed are free", needed >> 20), ""),
     }
 }
 
 fn entry(before: &Before) -> Check {
     let name = before.chain.kind.name();
     match before.trial {
-        Ok(_) => Check::new("loader", Outcome::Pass, format!("{name}: a separate entry"), ""),
+        Ok(_) => Check::new("loader", Outcome::Pass, format!("{name}: the new kernel gets a separate entry"), ""),
         Err(refusal) => {
             let hand = refusal.by_hand.as_ref().map(|hand| format!("; manually: {hand}")).unwrap_or_default();
             let fix = "a separate /boot, ext4 on a plain partition, lets GRUB save that the entry was used";

@@ -25,7 +25,7 @@ pub type Latency<'l> = &'l dyn Fn() -> Result<(Option<bool>, String), String>;
 pub fn verify(site: &Site, latency: Latency) -> Result<Vec<Check>, DeployError> {
     let store = site.store();
     let Some(record) = store.load()? else {
-        return Err(DeployError::Refused("nothing is deployed: punctual kernel deploy PACKAGE".to_owned()));
+        return Err(DeployError::Refused("nothing is deployed: run punctual kernel deploy PACKAGE".to_owned()));
     };
     let boot_id = site.sys.boot_id().map_err(crate::error::file("read", "/proc/sys/kernel/random/boot_id".as_ref()))?;
     let mut checks = vec![booted(site, &record, &boot_id), release(site, &record), word(site, &record)];
@@ -119,7 +119,11 @@ fn modules(site: &Site, record: &Record) -> Check {
 pub(crate) fn magic_check(id: &'static str, magic: &Magic, fix: &'static str) -> Check {
     match (magic.wrong.as_slice(), magic.unknown.as_slice()) {
         ([(name, found), rest @ ..], _) => {
-            let found = format!("{name} is for `{found}`, and {} more of {} are wrong", rest.len(), magic.looked_at);
+            let found = format!(
+                "{name} is for `{found}`, and {} more of {} modules are for other kernels",
+                rest.len(),
+                magic.looked_at
+            );
             Check::new(id, Outcome::Fail, found, fix)
         }
         ([], [name, rest @ ..]) => {
@@ -149,14 +153,22 @@ fn network(site: &Site, record: &Record) -> Check {
         (Some(false), _) => {
             Check::new(id, Outcome::Fail, format!("{before}, which had the default route, is missing or down"), RETURN)
         }
-        (_, None) => Check::new(id, Outcome::Fail, format!("no default route; before it was on {before}"), RETURN),
+        (_, None) => Check::new(
+            id,
+            Outcome::Fail,
+            format!("there is no default route; before the deployment it was on {before}"),
+            RETURN,
+        ),
         (None, _) => Check::new(id, Outcome::Unknown, format!("it is unknown whether {before} is up"), RETURN),
         (Some(true), Some(now)) if now == *before => {
             Check::new(id, Outcome::Pass, format!("{before} has the default route"), "")
         }
-        (Some(true), Some(now)) => {
-            Check::new(id, Outcome::Warn, format!("the default route is on {now}, before it was on {before}"), RETURN)
-        }
+        (Some(true), Some(now)) => Check::new(
+            id,
+            Outcome::Warn,
+            format!("the default route is on {now}; before the deployment it was on {before}"),
+            RETURN,
+        ),
     }
 }
 
@@ -167,7 +179,9 @@ fn measured(latency: Result<(Option<bool>, String), String>) -> Check {
             let found = format!("{found}: not judged, as no limit was given");
             Check::new("latency", Outcome::Warn, found, "punctual kernel verify --deadline TIME")
         }
-        Ok((Some(is_good), found)) => Check::holds("latency", is_good, found, "punctual prove, which explains it"),
+        Ok((Some(is_good), found)) => {
+            Check::holds("latency", is_good, found, "punctual prove, which explains the latency")
+        }
         Err(why) => Check::new("latency", Outcome::Unknown, why, "punctual measure, which reports what it needs"),
     }
 }

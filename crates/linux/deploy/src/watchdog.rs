@@ -7,7 +7,7 @@ use crate::site::Site;
 use punctual_boot::{Kind, PI_WATCHDOG_S};
 use punctual_machine::Listing;
 
-/// Timeout in seconds from the loader to the driver.
+/// Watchdog timeout in seconds for the interval from the loader to the driver.
 const LOADER_S: u32 = 180;
 
 /// The mechanism that resets a kernel that hangs before its first process.

@@ -39,7 +39,7 @@ pub struct Package {
     pub os: String,
     /// VERSION_ID or its first number; empty for every version.
     pub version: String,
-    /// Suffixes of `uname -r` of the distribution's kernels that it can replace; empty for any kernel.
+    /// Suffixes of `uname -r` of the distribution's kernels that the package can replace; empty for any kernel.
     #[serde(default)]
     pub beside: Vec<String>,
     pub package: BTreeMap<Arch, String>,

@@ -22,7 +22,7 @@ pub struct LabRun {
 /// Boots the kernel, proves it inside, and copies the run directory to `out`, which must be missing or empty.
 ///
 /// # Errors
-/// The guest reaches no verdict; `out` is unchanged then.
+/// The guest reaches no verdict. In that case `out` is unchanged.
 pub fn prove(options: &LabOptions, seed: u64, out: &Path, cache: &Cache) -> Result<LabRun, LabError> {
     refuse_used(out)?;
     let model = options.model(seed)?;

@@ -139,8 +139,8 @@ impl Apt {
     }
 }
 
-/// Replaces the first suite of each entry by the one with `suffix` (sources.list(5), both formats); entries of other
-/// kinds (security, updates) are dropped. Without a suffix the text is unchanged.
+/// Appends `suffix` to the first suite of each entry (sources.list(5), both formats); entries of other kinds (security,
+/// updates) are dropped. Without a suffix the text is unchanged.
 fn suite(text: &str, suffix: &str) -> String {
     if suffix.is_empty() {
         return text.to_owned();

@@ -8,7 +8,7 @@ use flate2::read::GzDecoder;
 use std::io::Read;
 use std::path::Path;
 
-/// Starts a mark of init (ASCII RS).
+/// Character that starts a mark of the guest's init (ASCII RS).
 const MARK: char = '\u{1e}';
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -41,7 +41,7 @@ pub enum VmError {
         tail: String,
     },
     /// The fetched files differ from what the guest packed.
-    #[error("the guest's files came back damaged: {0}; the kernel may have written between them: see the console")]
+    #[error("the guest's files came back damaged: {0}; kernel messages may be mixed into them: see the console")]
     Damaged(String),
 }
 

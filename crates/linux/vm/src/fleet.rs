@@ -29,8 +29,11 @@ pub fn boot_all(
             })
             .collect();
         let lost = || Err(VmError::Usage("the thread that ran a guest died".into()));
-        let none =
-            |e| Err(VmError::Usage(format!("a guest needs a thread: {e}; see `ulimit -u`, or boot fewer at once")));
+        let none = |e| {
+            Err(VmError::Usage(format!(
+                "cannot start a thread for a guest: {e}; see `ulimit -u`, or boot fewer at once"
+            )))
+        };
         let ended = |thread: std::io::Result<thread::ScopedJoinHandle<'_, _>>| match thread {
             Ok(thread) => thread.join().unwrap_or_else(|_| lost()),
             Err(e) => none(e),

@@ -31,7 +31,8 @@ pub struct File {
 }
 
 impl File {
-    /// `name` is the target of the link in /proc/PID/fd, `info` the content of /proc/PID/fdinfo/N.
+    /// Creates the description of a descriptor. `name` is the target of the link in /proc/PID/fd, `info` the content of
+    /// /proc/PID/fdinfo/N.
     pub fn of(name: &str, info: &str) -> File {
         const O_NONBLOCK: u32 = 0o4000;
         let field = |key: &str| info.lines().find_map(|line| line.strip_prefix(key)).map(str::trim);
@@ -64,7 +65,7 @@ impl File {
         File { kind, name: name.to_owned(), is_nonblocking: flags & O_NONBLOCK != 0 }
     }
 
-    /// A descriptor that was opened, and closed again before /proc could be read.
+    /// Returns the description of a descriptor that was opened, and closed again before /proc could be read.
     pub fn opened(kind: FileKind) -> File {
         File { kind, name: String::new(), is_nonblocking: false }
     }
@@ -75,7 +76,7 @@ impl File {
         self.kind == kind || kind == FileKind::Disk && self.name.starts_with('/')
     }
 
-    /// What a read from the file waits for.
+    /// Returns what a read from the file waits for.
     pub fn release(&self) -> Release {
         match self.kind {
             FileKind::Pipe | FileKind::Terminal => Release::Pipe,

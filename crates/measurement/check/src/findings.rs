@@ -79,7 +79,7 @@ impl<'a> Findings<'a> {
         }
     }
 
-    /// A finding about a whole thread; its place is where it became real-time or where it waits.
+    /// Adds a finding about a whole thread. Its place is where the thread became real-time or where it waits.
     pub fn state_at(&mut self, id: &'static str, name: &str, tid: i32, said: &str, place: Option<u32>, count: u64) {
         let place = place.and_then(|place| self.recording.places.get(place as usize));
         let group = self.group(id, name, place.and_then(location), true);
@@ -115,7 +115,7 @@ impl<'a> Findings<'a> {
     }
 }
 
-/// A thread's name, with its number if other real-time threads have the same name.
+/// Returns a thread's name, with its thread ID if other real-time threads have the same name.
 fn subject(recording: &Recording, name: &str, tids: &[i32]) -> String {
     let is_other =
         |thread: &Thread| thread.real_time_since.is_some() && thread.name == name && !tids.contains(&thread.tid);

@@ -24,7 +24,7 @@ pub enum Begin {
 #[derive(Clone, Debug)]
 pub struct Setting {
     pub begin: Begin,
-    /// CPUs that are online.
+    /// Number of online CPUs.
     pub cpus: usize,
     /// True in a virtual machine, where time taken by the host counts as the thread's.
     pub is_virtual: bool,
@@ -206,7 +206,7 @@ fn rule_of(what: What, place: &Place, waker: Option<Waker>, own: u8) -> Option<&
     })
 }
 
-/// True if the functions on the stack take a lock.
+/// Returns true if the functions on the stack take a lock.
 fn is_lock(place: &Place) -> bool {
     const LOCKS: [&str; 8] = [
         "lll_lock_wait",

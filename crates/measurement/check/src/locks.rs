@@ -20,7 +20,8 @@ const OFTEN: u64 = 1_000;
 /// Calls per second above which the observation ends at once.
 const TOO_OFTEN: u64 = 20_000;
 
-/// The mutex, and its `__kind` (sysdeps/nptl/bits/struct_mutex.h), read through the function's first argument.
+/// Returns the arguments that the probe records: the mutex, and its `__kind` (sysdeps/nptl/bits/struct_mutex.h), read
+/// through the function's first argument.
 fn arguments() -> Option<&'static str> {
     match std::env::consts::ARCH {
         "x86_64" => Some("mutex=%di:u64 kind=+16(%di):u32"),
@@ -36,7 +37,7 @@ pub fn is_known(path: &Path) -> bool {
     ["libc.so.6", "libpthread.so.0"].contains(&name.as_ref()) || name.starts_with("libc-2.")
 }
 
-/// Address of a mutex that is taken; `None` if the mutex has a priority protocol (inheritance or ceiling).
+/// Returns the address of a mutex that is taken; `None` if the mutex has a priority protocol (inheritance or ceiling).
 pub fn taken(tags: &Tags, raw: &[u8]) -> Option<u64> {
     let format = tags.lock.as_ref()?;
     let kind = format.number("kind", raw)?;

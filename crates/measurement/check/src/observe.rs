@@ -48,7 +48,7 @@ const FOR_END: Nanos = Nanos(2_000_000_000);
 /// Time allowed for the work before and after the observation: events are opened; records are judged, debug information
 /// is read.
 const AROUND: std::time::Duration = std::time::Duration::from_secs(120);
-/// PERF_COUNT_SW_PAGE_FAULTS, …_MIN, …_MAJ.
+/// PERF_COUNT_SW_PAGE_FAULTS; the next two are PERF_COUNT_SW_PAGE_FAULTS_MIN and PERF_COUNT_SW_PAGE_FAULTS_MAJ.
 const SW_FAULTS: u64 = 2;
 const SW_MINOR: u64 = 5;
 const SW_MAJOR: u64 = 6;

@@ -24,7 +24,7 @@ impl FromStr for Order {
     }
 }
 
-/// True if a thread has this name; `irq/…` and `*` at the end match any further text.
+/// Returns true if a thread has this name; `irq/…` and `*` at the end match any further text.
 pub fn is_named(thread: &str, name: &str) -> bool {
     match name.strip_suffix('…').or_else(|| name.strip_suffix('*')) {
         Some(start) => thread.starts_with(start),

@@ -30,7 +30,7 @@ fn is_own_module(frame: &CheckFrame) -> bool {
     !is_interpreter && !module.starts_with('[') && !SYSTEM.iter().any(|folder| module.starts_with(folder))
 }
 
-/// True if the frame belongs to the C or C++ library, which acts for its caller.
+/// Returns true if the frame belongs to the C or C++ library, which acts for its caller.
 fn is_runtime(frame: &CheckFrame) -> bool {
     const NAMES: [&str; 9] =
         ["libc.so", "libc-", "libpthread", "librt.so", "ld-", "libstdc++", "libgcc_s", "libc++", "libm.so"];

@@ -46,7 +46,7 @@ impl Probes {
         Some(Spec { source: Source::Tracepoint(probe.uprobe.id()), stack: SMALL_STACK, tag })
     }
 
-    /// True if some allocator is probed.
+    /// Returns true if at least one allocator is probed.
     pub fn is_any(&self) -> bool {
         !self.all.is_empty()
     }

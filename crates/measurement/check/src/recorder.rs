@@ -188,7 +188,7 @@ impl<S: System> Recorder<S> {
         pids.into_iter().for_each(|pid| self.find_probes(pid, file));
     }
 
-    /// Notes the pages of this file with probes.
+    /// Records which pages of this file contain probes.
     fn find_probes(&mut self, pid: i32, file: FileId) {
         let Some(process) = self.processes.get(&pid) else { return };
         let here = self.probed_places.iter().filter(|(probed, _)| *probed == file);
@@ -286,7 +286,7 @@ impl<S: System> Recorder<S> {
         self.tags.lock = Some(format);
     }
 
-    /// Processes with real-time threads in which no probed allocator is mapped.
+    /// Returns the processes with real-time threads in which no probed allocator is mapped.
     pub fn unprobed(&self) -> BTreeSet<i32> {
         let running = self.threads.values().map(|running| &running.thread);
         let urgent = running.chain(&self.ended).filter(|thread| thread.real_time_since.is_some());
@@ -299,7 +299,7 @@ impl<S: System> Recorder<S> {
         urgent.map(|thread| thread.pid).filter(|pid| !is_probed(*pid)).collect()
     }
 
-    /// Real-time threads of processes with this file that were real-time before `time`.
+    /// Returns true if a process that maps the functions of this file had a real-time thread before `time`.
     pub fn were_urgent(&self, file: &Probeable, time: u64) -> bool {
         let threads = self.threads.values().map(|running| &running.thread).chain(&self.ended);
         let maps = |pid: i32| {
@@ -310,7 +310,7 @@ impl<S: System> Recorder<S> {
         threads.filter(|one| one.real_time_since.is_some_and(|since| since < time)).any(|one| maps(one.pid))
     }
 
-    /// Number of threads seen so far.
+    /// Returns the number of threads seen so far.
     pub fn threads_seen(&self) -> usize {
         self.threads.len() + self.ended.len()
     }
@@ -383,7 +383,7 @@ impl<S: System> Recorder<S> {
         self.opened.retain(|(owner, _), _| *owner != pid);
     }
 
-    /// A thread, if one more wait or occurrence of it can be kept.
+    /// Returns a thread if one more wait or occurrence of it can be kept.
     fn keeping(&mut self, tid: i32) -> Option<&mut Thread> {
         let thread = &mut self.threads.get_mut(&tid)?.thread;
         if self.kept >= MOST {

@@ -9,7 +9,7 @@ use punctual_units::Scheduling;
 /// One occurrence of a possible violation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Occurrence {
-    /// CLOCK_MONOTONIC, ns.
+    /// Time of the occurrence, CLOCK_MONOTONIC, ns.
     pub time: u64,
     pub what: What,
     pub place: u32,

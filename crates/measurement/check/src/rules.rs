@@ -49,7 +49,7 @@ const FILES: [(&str, &str); 25] = [
     ("no-real-time-thread", include_str!("../rules/no-real-time-thread.toml")),
 ];
 
-/// All rules, in the order in which they are documented.
+/// Returns all rules, in the order in which they are documented.
 pub fn rules() -> &'static [Rule] {
     static RULES: OnceLock<Vec<Rule>> = OnceLock::new();
     // A file that is not a valid rule fails the test below.

@@ -163,8 +163,8 @@ impl Tags {
         Some((number("pid")? as u32 as i32, number("prio")? as u32 as i32, number("common_flags")?))
     }
 
-    /// A timer that the running thread set: kind, address, expiry on the timer's own clock in ns, and true if the
-    /// expiry is relative. `None` for timers that an interrupt set, and for other timers of the kernel.
+    /// Returns a timer that the running thread set: kind, address, expiry on the timer's own clock in ns, and true if
+    /// the expiry is relative. `None` for timers that an interrupt set, and for other timers of the kernel.
     pub fn timer(&self, raw: &[u8]) -> Option<(TimerKind, u64, u64, bool)> {
         let format = &self.timer.as_ref()?.format;
         let number = |name: &str| format.number(name, raw);

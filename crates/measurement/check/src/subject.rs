@@ -37,10 +37,10 @@ impl Subject {
             Subject::Command(_) => Ok(Vec::new()),
             Subject::Pid(pid) => match Live.who(*pid) {
                 Some((name, true)) => Err(format!(
-                    "{pid} ({name}) is a thread of the kernel, not of a program; its delays: punctual prove, punctual sections"
+                    "{pid} ({name}) is a thread of the kernel, not of a program; to find its delays, use punctual prove or punctual sections"
                 )),
                 Some((_, false)) => Ok(vec![*pid]),
-                None => Err(format!("no process {pid}: ps -e lists those that run")),
+                None => Err(format!("no process {pid}: ps -e lists the running processes")),
             },
             Subject::Cgroup(path) => {
                 let mut pids = Vec::new();

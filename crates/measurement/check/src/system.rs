@@ -23,9 +23,9 @@ pub trait System {
     fn facts(&self, pid: i32, tid: i32) -> Facts;
     /// Returns the name of a thread, and true if it is a kernel thread.
     fn who(&self, tid: i32) -> Option<(String, bool)>;
-    /// How far a clock is ahead of CLOCK_MONOTONIC, ns.
+    /// Returns how far a clock is ahead of CLOCK_MONOTONIC, ns.
     fn ahead(&self, clock: i32) -> i64;
-    /// Whether the address is where the kernel executes the instructions that probes replaced.
+    /// Returns true if the address is in the area in which the kernel executes the instructions that uprobes replaced.
     fn is_of_probes(&self, pid: i32, address: u64) -> bool;
 }
 
@@ -97,19 +97,19 @@ impl System for Live {
     }
 }
 
-/// What a descriptor of a process refers to (proc_pid_fd(5), proc_pid_fdinfo(5)).
+/// Returns what a descriptor of a process refers to (proc_pid_fd(5), proc_pid_fdinfo(5)).
 pub fn descriptor(pid: i32, number: i32) -> Option<File> {
     descriptor_info(pid, number).map(|(file, _)| file)
 }
 
-/// The same, and the text of proc_pid_fdinfo(5).
+/// Like [`descriptor`], but also returns the text of proc_pid_fdinfo(5).
 pub fn descriptor_info(pid: i32, number: i32) -> Option<(File, String)> {
     let name = fs::read_link(format!("/proc/{pid}/fd/{number}")).ok()?;
     let info = fs::read_to_string(format!("/proc/{pid}/fdinfo/{number}")).unwrap_or_default();
     Some((File::of(&name.to_string_lossy(), &info), info))
 }
 
-/// True for SCHED_FIFO, SCHED_RR and SCHED_DEADLINE.
+/// Returns true for SCHED_FIFO, SCHED_RR and SCHED_DEADLINE.
 pub fn is_real_time(scheduling: Scheduling) -> bool {
     matches!(scheduling, Scheduling::Fifo { .. } | Scheduling::Rr { .. } | Scheduling::Deadline { .. })
 }

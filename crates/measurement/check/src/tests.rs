@@ -37,7 +37,7 @@ fn fifo(priority: u8) -> Scheduling {
     Scheduling::Fifo { priority: Priority::try_from(priority).unwrap() }
 }
 
-/// A thread with a period of 1 ms on one CPU, in locked memory, that works for 300 µs.
+/// Returns a thread with a period of 1 ms on one CPU, in locked memory, that works for 300 µs.
 fn thread() -> Thread {
     let wait = |n: u64| Waited {
         wait: Wait {

@@ -72,7 +72,7 @@ fn warn_of_omissions(options: &Options, stats: &[Stat]) {
         let (skipped, early, over) =
             (stat.skipped.load(Relaxed), stat.early.load(Relaxed), stat.overflows.load(Relaxed));
         if stat.cycles.load(Relaxed) == 0 {
-            warn(&format!("thread {index} completed no cycle: its figures are meaningless"));
+            warn(&format!("thread {index} completed no cycle: its results are meaningless"));
         }
         if skipped > 0 {
             warn(&format!("thread {index} missed {skipped} intervals while it was late: these have no sample"));

@@ -120,7 +120,7 @@ impl Stat {
         if cycles == 0 { 0.0 } else { self.sum.load(Relaxed) as f64 / cycles as f64 }
     }
 
-    /// Returns the latency of cycle `n`; `None` if it is not measured yet or no longer kept.
+    /// Returns the latency of cycle `n`; `None` if it has not been measured yet or is no longer kept.
     pub fn value(&self, n: u64) -> Option<u64> {
         let cycles = self.cycles.load(Relaxed);
         let is_there = n < cycles && cycles - n <= VALUES as u64;

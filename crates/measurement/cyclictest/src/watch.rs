@@ -83,8 +83,8 @@ impl<'a> Watch<'a> {
         shared.stop.load(Relaxed) || shared.finished.load(Relaxed) > 0
     }
 
-    /// Returns how long this thread has nothing to do. It should sleep for all of that time, because it may be running
-    /// on a measured CPU.
+    /// Returns for how long this thread has nothing to do. It should sleep for all of that time, because it may be
+    /// running on a measured CPU.
     fn silence(&self, shared: &Shared) -> Option<Nanos> {
         let until_loops = self.options.loops.map(|loops| earliest_end(loops, self.plan, &shared.stats).max(SOON));
         let until_look = self.options.breaktrace.map(|_| LOOK);
@@ -169,7 +169,7 @@ fn self_lines(options: &Options, plan: &Plan, shared: &Shared) -> String {
 
 /// A named pipe for status lines. It need not have a reader.
 struct Fifo {
-    /// Where the pipe was created; `None` if it existed.
+    /// Where the pipe was created; `None` if it already existed.
     made: Option<(Dir, PathBuf)>,
     open: Option<File>,
 }

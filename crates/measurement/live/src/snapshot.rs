@@ -40,7 +40,7 @@ pub struct Snapshot {
     pub help: bool,
     /// Message with the result of the last key press.
     pub word: Option<String>,
-    /// True if another process measures. Keys then do not end or mark its run, and the line about the machine is
+    /// True if another process is measuring. Keys then do not end or mark its run, and the line about the machine is
     /// omitted.
     pub attached: bool,
     /// Lines below the table, most important first: causes found so far, or the state of the measurement in another

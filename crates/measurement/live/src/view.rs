@@ -17,8 +17,8 @@ use std::time::{Duration, Instant};
 const EVERY: Duration = Duration::from_millis(500);
 /// Minimum time between two frames, also when keys are pressed.
 const APART: Duration = Duration::from_millis(250);
-/// Maximum time for which the end of the run waits for the drawing thread. That thread may be blocked by a terminal
-/// that accepts no output, for example over a stalled connection.
+/// Maximum time to wait for the drawing thread at the end of the run. That thread may be blocked by a terminal that
+/// accepts no output, for example over a stalled connection.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Operations on the running phase, called from the drawing thread.
@@ -31,7 +31,7 @@ pub trait Controls: Send + Sync {
 }
 
 pub struct Phase {
-    /// The measured CPUs with their cells.
+    /// The measured CPUs, each with the cell that contains its results.
     pub cells: Vec<(CpuId, Arc<Cell>)>,
     /// CLOCK_MONOTONIC of the first recorded release.
     pub start: Nanos,
@@ -44,7 +44,7 @@ pub struct Settings {
     pub command: String,
     /// True if the machine's context is sampled.
     pub context: bool,
-    /// Latency above which a wakeup is late.
+    /// Latency above which a wakeup counts as late.
     pub deadline: Option<Nanos>,
     pub planned: Nanos,
 }
@@ -64,7 +64,7 @@ pub struct Cost {
 /// drawing or writing.
 #[derive(Default)]
 struct State {
-    /// The snapshot without values of CPUs and machine, which only the drawing thread needs.
+    /// The snapshot without the values of the CPUs and the machine; only the drawing thread reads those.
     snapshot: Snapshot,
     phase: Option<Arc<Phase>>,
     cost: Cost,
@@ -97,8 +97,8 @@ impl View {
         Ok(View { state, bell: Bell::new()?, ended: None, looks: Looks::of_environment() })
     }
 
-    /// To be called before a phase starts. The first call takes control of the terminal and starts the drawing thread,
-    /// which inherits the caller's affinity. That should exclude the measured CPUs.
+    /// Must be called before each phase starts. The first call takes control of the terminal and starts the drawing
+    /// thread, which inherits the caller's affinity. That affinity should exclude the measured CPUs.
     pub fn phase_starts(&mut self, number: usize, of: usize, load: &str) {
         {
             let mut state = lock(&self.state);
@@ -264,7 +264,7 @@ enum Read {
     Closed,
 }
 
-/// The latest snapshot, in reused memory.
+/// The drawing thread's own copy of the latest snapshot; its memory is reused.
 #[derive(Default)]
 struct Looking {
     picture: Snapshot,

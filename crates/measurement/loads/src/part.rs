@@ -139,8 +139,7 @@ impl Part {
                     .into()
             }
             workers => format!(
-                "{silent} of {workers} workers made no progress in time: the CPU, disk or network they need does not answer: \
-                 look with `top` and `dmesg | tail`"
+                "{silent} of {workers} workers made no progress in time: the CPU, disk or network that they need is not responding: see `top` and `dmesg | tail`"
             ),
         }
     }

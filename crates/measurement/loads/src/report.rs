@@ -134,8 +134,7 @@ fn why_not(
     }
     let missed = proofs.iter().find(|p| !p.holds())?;
     Some(format!(
-        "the kernel's counters do not confirm it: {} rose by {}, less than {}: check what runs with `top`, and the limits in \
-         the notes",
+        "the kernel's counters do not confirm it: {} rose by {}, less than {}: see with `top` what is running, and check the limits in the notes",
         missed.what,
         missed.after.saturating_sub(missed.before),
         missed.needed,
@@ -213,7 +212,8 @@ mod tests {
         Look { states: vec!['S'; slots.len()], slots, counters: vec![counter] }
     }
 
-    /// Two workers that ran for 10 s from second 100, each with 1 MiB, confirmed by the counters.
+    /// Returns a part with two workers that ran for 10 s from second 100 and wrote 1 MiB each, which the counters
+    /// confirm.
     fn part() -> Ended {
         let units = vec![Unit { written: true, ..Unit::bytes("written") }];
         let counters = vec![Counter::new("sectors", Source::AllDiskSectors).per_unit(0, 0.5 / 512.0)];

@@ -14,7 +14,7 @@ const RTA_DST: u16 = 1;
 const RTA_OIF: u16 = 4;
 const AF_INET: u8 = 2;
 const AF_INET6: u8 = 10;
-/// Sizes of struct nlmsghdr and struct rtmsg.
+/// Size of struct nlmsghdr, bytes.
 const NLMSGHDR: usize = 16;
 const RTMSG: usize = 12;
 

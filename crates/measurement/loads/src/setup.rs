@@ -93,8 +93,8 @@ fn drop_capabilities(notes: &mut Vec<String>) {
     }
 }
 
-/// Requests SIGKILL for when the thread that started this process ends. It must be called after changes of credentials,
-/// which cancel the request.
+/// Requests that the kernel kill this process with SIGKILL when the thread that started it ends. It must be called
+/// after changes of credentials, which cancel the request.
 pub(crate) fn die_with_parent(parent: i32) -> Result<(), LoadError> {
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))
         .map_err(LoadError::on("prctl", "PR_SET_PDEATHSIG"))?;

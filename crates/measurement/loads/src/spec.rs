@@ -3,7 +3,7 @@ use crate::builtin::{self, NAMES};
 use std::fmt;
 use std::str::FromStr;
 
-/// A load selected by name, which exists but was not started.
+/// A load that was selected by name. The name is valid, but the load has not been started.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct LoadSpec(Kind);
 

@@ -43,7 +43,7 @@ impl Session {
                 std::io::ErrorKind::NetworkUnreachable if address.ip().is_loopback() => {
                     "the loopback interface is down: `ip link set lo up`".to_owned()
                 }
-                std::io::ErrorKind::NetworkUnreachable => "no route leads there: `ip route`".to_owned(),
+                std::io::ErrorKind::NetworkUnreachable => "there is no route to it: see `ip route`".to_owned(),
                 _ => format!(
                     "run `punctual serve` there, and let TCP and UDP port {} through its firewall",
                     address.port()
@@ -120,7 +120,7 @@ impl Session {
 
     fn lost(&self, error: std::io::Error) -> LoadError {
         LoadError::Refused(format!(
-            "{} has stopped answering ({error}): check that `punctual serve` still runs there, and check the cable",
+            "{} has stopped answering ({error}): check that `punctual serve` is still running there, and check the cable",
             self.peer
         ))
     }
@@ -141,7 +141,7 @@ fn lost_datagram(error: std::io::Error) -> Result<bool, std::io::Error> {
 /// Limits the rate in bytes per second. After a pause it does not exceed the rate in order to catch up.
 pub(crate) struct Pace {
     bytes_per_s: f64,
-    /// Time from which the bytes sent so far conform to the rate, ns.
+    /// Earliest time at which the bytes sent so far do not exceed the rate, ns.
     until: u64,
 }
 

@@ -32,7 +32,8 @@ impl Bell {
         let _ = write(&*self.0, &1u64.to_ne_bytes());
     }
 
-    /// Waits for a signal, at most this long. Returns true if there was one; several signals count as one.
+    /// Waits for a signal for at most the time `at_most`, or without limit if it is `None`. Returns true if there was
+    /// one; several signals count as one.
     pub fn wait(&self, at_most: Option<Nanos>) -> bool {
         let limit =
             at_most.map(|ns| Timespec { tv_sec: (ns.0 / 1_000_000_000) as i64, tv_nsec: (ns.0 % 1_000_000_000) as _ });

@@ -123,8 +123,8 @@ impl Cell {
         self
     }
 
-    /// Signals the bell once, at the next wakeup that is later than `ns` and than the smallest kept worst wakeup. The
-    /// signal takes one system call after the wakeup is recorded.
+    /// Signals the bell once, at the next wakeup whose latency exceeds both `ns` and the smallest of the kept worst
+    /// latencies. The signal takes one system call after the wakeup is recorded.
     pub fn watch(&self, ns: u64) {
         self.breach.store(ns, Relaxed);
     }

@@ -32,7 +32,7 @@ pub struct ContextPlan {
     pub tids: Vec<(CpuId, i32)>,
     /// CPUs reserved for the context thread; if empty, it runs on the measured CPUs.
     pub housekeeping: CpuList,
-    /// Name of the load, and a function that returns the number of its beats.
+    /// Name of the load, and a function that returns how many units of work it has completed so far.
     pub load: Option<(String, Beats)>,
     pub pace: Pace,
     /// Called after each sample except the last, without any lock held.
@@ -64,7 +64,7 @@ impl Default for Pace {
 /// of the phase waits for it.
 pub type Tick = Arc<dyn Fn() + Send + Sync>;
 
-/// A function that returns the number of a load's beats so far.
+/// A function that returns how many units of work a load has completed so far.
 pub type Beats = Box<dyn Fn() -> u64 + Send>;
 
 pub struct Context {
@@ -352,7 +352,7 @@ impl Sampler {
 fn left_out(sensors: &[String]) -> Option<String> {
     (!sensors.is_empty()).then(|| {
         format!(
-            "not read while CPUs are measured, since this disturbs, or may disturb, a measured CPU: {}; read at the end of each phase",
+            "not read while CPUs are measured, because reading them disturbs or may disturb a measured CPU: {}; they are read at the end of each phase",
             sensors.join(", ")
         )
     })

@@ -17,8 +17,7 @@ pub enum CpuError {
     #[error("CPU {asked} is not online: this machine has {online}. Write for example --cpus {online}")]
     NotOnline { asked: CpuList, online: CpuList },
     #[error(
-        "CPU {asked} is forbidden here: this process may use {allowed} (cpuset or taskset). Start it in a cgroup whose \
-         cpuset.cpus holds it, or write --cpus {allowed}"
+        "CPU {asked} is forbidden here: this process may use {allowed} (cpuset or taskset). Start the process in a cgroup whose cpuset.cpus contains that CPU, or write --cpus {allowed}"
     )]
     Forbidden { asked: CpuList, allowed: CpuList },
     #[error("no CPU to measure: write for example --cpus 0-3")]

@@ -43,9 +43,9 @@ pub fn start(plan: Plan) -> Result<Running, EngineError> {
     start_threads(plan, false)
 }
 
-/// Like [`start`], but the threads read the clock continuously, as oslat does, instead of sleeping. Each difference
-/// between two readings is a sample, whose latency is its length; no sample is skipped. The period has no meaning, and
-/// all threads start at the same time.
+/// Like [`start`], but the threads read the clock continuously, as oslat does, instead of sleeping. Each interval
+/// between two readings is a sample, and its length is the sample's latency; no sample is skipped. The period has no
+/// meaning, and all threads start at the same time.
 ///
 /// # Errors
 /// Same as for [`start`].
@@ -133,7 +133,7 @@ impl Running {
     }
 
     /// Like [`Running::stop`], for a user who wants to start the next phase. The recording is complete, but because the
-    /// user has seen the results, the phase can fail and not pass ([`ProblemKind::EndedEarly`]).
+    /// user has seen the results, the phase can fail but cannot pass ([`ProblemKind::EndedEarly`]).
     pub fn end_early(&self) {
         self.shared.early.store(true, Relaxed);
         self.stop();
@@ -152,7 +152,7 @@ impl Running {
     }
 
     /// Collects the results. A thread that does not end after [`Running::stop`], because threads of higher priority
-    /// leave it no CPU time, is abandoned: its results so far are used, and the phase gets a problem.
+    /// leave it no CPU time, is abandoned: its results so far are used, and a problem is recorded for the phase.
     pub fn collect(self) -> Outcome {
         let mut outcome = Outcome {
             start: self.start,

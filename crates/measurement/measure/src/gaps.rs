@@ -112,7 +112,8 @@ impl GapPlan {
     }
 }
 
-/// Starts the threads. All apply their attributes before any reads. If one fails, none reads.
+/// Starts the threads. All threads apply their attributes before any of them reads the clock. If one fails, none of
+/// them does.
 ///
 /// # Errors
 /// A thread could not be created, or could not get its policy, CPU or memory.

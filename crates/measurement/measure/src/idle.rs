@@ -6,12 +6,12 @@ use punctual_units::{CpuId, Nanos, Scheduling};
 use std::fs::File;
 use std::io::{self, Write};
 
-/// Median latency of a wakeup on an idle CPU.
+/// Median latency of a wakeup on an idle CPU, with and without idle states that have an exit latency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IdleExit {
-    /// With all idle states allowed.
+    /// Median latency with all idle states allowed.
     pub free: Nanos,
-    /// With /dev/cpu_dma_latency held at 0.
+    /// Median latency while /dev/cpu_dma_latency is held at 0.
     pub held: Nanos,
 }
 
@@ -32,7 +32,8 @@ pub enum IdleError {
     Thread(io::Error),
 }
 
-/// Number of sleeps per block. Both kinds of block alternate; the whole measurement takes 0.8 s.
+/// Number of sleeps per block. Blocks with and without the latency request alternate; the whole measurement takes 0.8
+/// s.
 const SLEEPS: usize = 50;
 const BLOCKS: usize = 4;
 /// Duration of a sleep, long enough for the governor to choose the deepest state, whose target residency is below 2 ms

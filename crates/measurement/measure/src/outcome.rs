@@ -8,7 +8,7 @@ use punctual_units::{CpuId, Nanos};
 pub struct Outcome {
     /// CLOCK_MONOTONIC of the first recorded release.
     pub start: Nanos,
-    /// CLOCK_MONOTONIC of the end.
+    /// CLOCK_MONOTONIC of the end of the measurement.
     pub end: Nanos,
     pub cpus: Vec<CpuResult>,
     pub distributions: Vec<(CpuId, Distribution)>,
@@ -35,7 +35,7 @@ impl Outcome {
             self.judge_thread(plan, cpu, end);
             self.add_remarks(plan, cpu, &end.remarks);
         } else {
-            self.problem(ProblemKind::Interrupted, format!("the thread on CPU {cpu} did not end: it gets no CPU time"));
+            self.problem(ProblemKind::Interrupted, format!("the thread on CPU {cpu} did not end: it got no CPU time"));
         }
         self.worst.extend(cell.worst().into_iter().map(|kept| kept.of(&plan.phase, cpu)));
         self.cpu_ns += ended.as_ref().map_or(0, |e| e.cpu_ns);

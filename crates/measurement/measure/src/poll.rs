@@ -1,5 +1,5 @@
-//! Thread that never sleeps. It reads CLOCK_MONOTONIC continuously; each difference between two readings is a sample.
-//! oslat (rt-tests) works in this way, and so does an application that polls its device on a dedicated CPU.
+//! A measuring thread that never sleeps. It reads CLOCK_MONOTONIC continuously; each difference between two readings is
+//! a sample. oslat (rt-tests) works in this way, and so does an application that polls its device on a dedicated CPU.
 //!
 //! A sample is recorded before the next reading, so that no gap is missed. The smallest sample is the cost of reading
 //! and recording.

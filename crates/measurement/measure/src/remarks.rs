@@ -9,8 +9,7 @@ impl Outcome {
     pub(crate) fn add_remarks(&mut self, plan: &Plan, cpu: CpuId, remarks: &Remarks) {
         if let Some(drift) = remarks.drift {
             self.notes.push(format!(
-                "phase {}, CPU {cpu}: relative sleeps ended {drift} behind an absolute cycle; each late wakeup moved all that \
-                 followed, so none counts as missed",
+                "phase {}, CPU {cpu}: relative sleeps ended {drift} behind an absolute cycle; each late wakeup delayed all later ones, so none counts as missed",
                 plan.phase
             ));
         }
@@ -40,7 +39,7 @@ impl Outcome {
         if sent.late_sends + sent.unsent + crowded > 0 {
             self.notes.push(format!(
                 "phase {}, CPU {cpu}: the sender itself was late: late_sends {} of {} (worst {}), no message for {} releases, {crowded} \
-                 messages too close to the one before; none of them counts as missed",
+                 messages too close to the previous one; none of these releases counts as missed",
                 plan.phase,
                 sent.late_sends,
                 sent.messages,
@@ -77,14 +76,14 @@ fn placed(plan: &Plan, cpu: CpuId, sent: &Sent) -> String {
     let why = match (place.shared, place.scheduling.priority().is_some() || plan.scheduling.priority().is_none()) {
         (false, _) => "a CPU that is not measured",
         (true, true) => {
-            "the measured CPU itself, since there is no other, at a lower priority than the thread it wakes"
+            "the measured CPU itself, because there is no other CPU, at a lower priority than the thread that it wakes"
         }
-        (true, false) => "the measured CPU itself, as an ordinary thread, since no lower real-time priority is left",
+        (true, false) => "the measured CPU itself, as an ordinary thread, because there is no lower real-time priority",
     };
     let (via, scheduling) = (&plan.via, place.scheduling);
     let until = if matches!(plan.via, WakeupSource::Serial(_)) { "write(2)" } else { "the sending call" };
     format!(
-        "the thread on CPU {cpu} was woken --via {via} by a sender on CPU {} ({why}) as {scheduling}; latency counts from the sender's \
+        "the thread on CPU {cpu} was woken with --via {via} by a sender on CPU {} ({why}) that runs as {scheduling}; latency counts from the sender's \
          clock reading before {until}",
         place.cpu
     )

@@ -30,7 +30,8 @@ const SW_DUMMY: u64 = 9;
 /// HW_BREAKPOINT_X.
 const EXECUTE: u32 = 4;
 
-/// Share of a filled buffer above which kernels before 6.0 may have lost records that they have not yet reported.
+/// Fill level, as a share of the buffer, above which kernels before 6.0 may have lost records that they have not yet
+/// reported.
 const NEARLY_FULL: f64 = 0.9;
 
 /// The kind of event to observe.

@@ -3,7 +3,7 @@
 use punctual_model::{BlockMaximum, WindowMax};
 use punctual_units::{CpuId, Nanos};
 
-/// Combines windows into blocks. One block per CPU is in memory.
+/// Combines windows into blocks. Only one block per CPU is kept in memory.
 #[derive(Debug)]
 pub struct Blocks {
     length: Nanos,

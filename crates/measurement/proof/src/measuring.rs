@@ -26,8 +26,8 @@ use punctual_units::{CpuList, Nanos, Scheduling};
 use std::fs::File;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Returns the signals that end a run, and SIGCHLD. They must be blocked in the main thread before it starts another
-/// one.
+/// Returns the signals that end a run, and SIGCHLD. They must be blocked in the main thread before that thread starts
+/// another.
 pub fn signals() -> SignalSet {
     SignalSet::new(&[Sig::Hup, Sig::Int, Sig::Quit, Sig::Term, Sig::Chld])
 }
@@ -112,8 +112,8 @@ impl<'a> Measurement<'a> {
     /// Checks the options, plans the run, and creates the run directory.
     ///
     /// # Errors
-    /// The options or the machine do not allow the run. Only the affinity of this thread and, for SCHED_DEADLINE,
-    /// cpusets were changed.
+    /// The options or the machine do not allow the run. After an error, only the affinity of this thread and, for
+    /// SCHED_DEADLINE, cpusets may have changed.
     pub fn prepare(subject: Subject, options: &'a Options) -> Result<Measurement<'a>, ProofError> {
         let (method, proving) = (subject.method(), subject.is_proving());
         uapi::install_wakeup()?;

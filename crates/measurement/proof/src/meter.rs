@@ -13,7 +13,8 @@ pub(crate) trait Meter {
     /// Returns the time after which releases are not recorded, CLOCK_MONOTONIC.
     fn end(&self) -> Nanos;
 
-    /// Returns the application's quantity that [`Meter::cells`] record, and its period; `None` for wakeup latencies.
+    /// Returns the application's quantity that the cells of [`Meter::cells`] record, and its period; `None` for wakeup
+    /// latencies.
     fn value(&self) -> Option<(AppValue, Option<Nanos>)> {
         None
     }
@@ -64,7 +65,7 @@ pub(crate) enum Stop {
 
 #[derive(Debug, Default)]
 pub(crate) struct Collected {
-    /// Results for each phase of the run, including the phase of [`Meter::cells`].
+    /// Results for each phase of the run, including the one that [`Meter::cells`] shows.
     pub parts: Vec<Part>,
     pub end: Nanos,
     pub cpu_ns: Option<u64>,
@@ -147,7 +148,8 @@ pub fn begun(running: &Running, scheduling: Scheduling) -> Vec<CpuResult> {
     running.tids().into_iter().map(thread).collect()
 }
 
-/// Adds a cell's totals, distribution and worst wakeups to `part`. `totals` has what the cell does not record.
+/// Adds a cell's totals, distribution and worst wakeups to `part`. `totals` contains the values that the cell does not
+/// record.
 pub(crate) fn add(part: &mut Part, cpu: CpuId, cell: &Cell, totals: CpuResult) {
     let (raw, skipped) = cell.histograms();
     part.worst.extend(cell.worst().into_iter().map(|kept| Worst {

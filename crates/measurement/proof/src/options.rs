@@ -120,13 +120,13 @@ pub trait Observer {
         None
     }
     fn phase_ended(&mut self, _phase: &Phase, _worst: Option<&Worst>) {}
-    /// Returns true if the traced wakeups of a phase should be explained when it ends, which takes up to some seconds.
+    /// Returns true if the traced wakeups of a phase should be explained when it ends, which may take some seconds.
     fn wants_causes(&self) -> bool {
         false
     }
     /// Receives the explained wakeups of the completed phases.
     fn explained(&mut self, _run: &Recording, _explained: &[Explained]) {}
-    /// Reports that all phases are measured. Returns notes to record in the run.
+    /// Reports that all phases have been measured. Returns notes to record in the run.
     fn measured(&mut self) -> Vec<String> {
         Vec::new()
     }

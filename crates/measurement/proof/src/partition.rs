@@ -51,8 +51,7 @@ pub(crate) fn where_needed(
         .and_then(|root| Partitions::make(&root, &Journal::of_user(), cpus));
     made.map(Some).map_err(|why| {
         ProofError::Environment(format!(
-            "SCHED_DEADLINE cannot be pinned to CPU {cpus}: {why}. Leave out --cpus: then the threads are not pinned; or \
-             measure SCHED_FIFO (--policy fifo), which needs no partition"
+            "SCHED_DEADLINE threads cannot be pinned to CPU {cpus}: {why}. Leave out --cpus, so that the threads are not pinned, or use SCHED_FIFO (--policy fifo), which needs no partition"
         ))
     })
 }

@@ -27,7 +27,7 @@ pub(crate) struct Surroundings<'a> {
     pub settings: &'a LoadSettings,
     pub options: &'a Options,
     pub subject: Subject,
-    /// Claims that a single wakeup can refute. That ends the run.
+    /// Claims that a single wakeup can refute; such a wakeup ends the run.
     pub refutable: Vec<Claim>,
     /// The earlier rounds; `None` unless the phase is measured in rounds.
     pub rounds: Option<Vec<Round>>,
@@ -52,7 +52,8 @@ pub(crate) struct Measured {
 
 /// Time for a thread to end when asked to. After that its results so far are used.
 const PATIENCE: Nanos = Nanos::from_millis(700);
-/// Interval at which claims are checked that a single wakeup can refute, and at which the observer's tick is called.
+/// Interval at which the claims that a single wakeup can refute are checked, and at which the observer's tick is
+/// called.
 pub(crate) const LOOK_EVERY: Nanos = Nanos::from_secs(1);
 
 impl Surroundings<'_> {

@@ -9,9 +9,9 @@ use std::collections::HashSet;
 
 pub(crate) struct Stream {
     pages: Pages,
-    /// Events that are later than the time up to which all CPUs were read.
+    /// Events later than the time up to which all CPUs have been read.
     held: Vec<Event>,
-    /// Time up to which all events were returned, ns.
+    /// Time up to which all events have been returned, ns.
     pub until_ns: u64,
     pub events: u64,
     asked: HashSet<i32>,

@@ -19,7 +19,7 @@ pub(crate) struct Schedule {
     /// Minimum length of a round: one period.
     least: Nanos,
     seed: u64,
-    /// Time for which each load was measured so far.
+    /// Time for which each load has been measured so far.
     pub done: Nanos,
 }
 
@@ -115,8 +115,8 @@ fn measured(kept: &Recording) -> Nanos {
     Nanos(released.fold(0, u64::saturating_add).saturating_mul(kept.run.settings.period_ns.unwrap_or_default().0))
 }
 
-/// Returns the further measurement time of `loads` loads, each with `warmup`, until all claims are decided if the
-/// machine behaves as before. `None` if it exceeds the remaining time.
+/// Returns the additional time that measuring `loads` loads, each with `warmup`, will take until all claims are
+/// decided, provided that the machine behaves as before. `None` if it exceeds the remaining time.
 pub(crate) fn left(seen: &Seen, look: u64, schedule: &Schedule, loads: usize, warmup: Nanos) -> Option<Nanos> {
     let done = schedule.done;
     let growth = |at: u64| Some(schedule.ahead(at - look)?.0 as f64 / (done.0 as f64).max(1.0));
@@ -159,7 +159,7 @@ pub(crate) fn notes(kept: &Recording, claims: &[Claim], max: Nanos, why: Why) ->
     let open: Vec<String> = last.open.iter().map(|claim| format!("`{claim}`")).collect();
     let after = last.measured_ns;
     let how = match why {
-        Why::Refuted => format!("ended at once, after {after}, by a wakeup that refutes a claim"),
+        Why::Refuted => format!("ended at once, after {after}, because a wakeup refuted a claim"),
         Why::Hopeless(why) => {
             format!("ended after {after} because measuring longer could not have decided {}: {why}", open.join(", "))
         }
@@ -171,8 +171,7 @@ pub(crate) fn notes(kept: &Recording, claims: &[Claim], max: Nanos, why: Why) ->
     let quantiles = claims.iter().filter(|claim| matches!(claim.quantity, Quantity::Quantile { .. }));
     notes.push(match quantiles.map(|claim| claim.confidence).reduce(f64::min) {
         Some(sure) => format!(
-            "checks of the claims: {k}; shares and episodes are valid at any of them; a quantile is checked only at the 1st, 2nd, 4th, 8th … \
-             and then decides with 1 − α·6/(π²n²) instead of 1 − α (after ten of them {} instead of {})",
+            "checks of the claims: {k}; shares and episodes are valid at any of them; a quantile is checked only at the 1st, 2nd, 4th, 8th … check, with the confidence 1 − α·6/(π²n²) instead of 1 − α (after ten of them {} instead of {})",
             percent(confidence_at_look(sure, 10)),
             percent(sure)
         ),

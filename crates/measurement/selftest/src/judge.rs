@@ -65,7 +65,7 @@ fn one(delay: &Injected, outcome: &Outcome, period: Nanos) -> Check {
 }
 
 /// Describes a longer delay that includes the injected one, which happens if a hypervisor or another thread already
-/// occupied the CPU. `None` unless a wakeup was late before the delay and until its end.
+/// occupied the CPU. `None` unless a wakeup was already late when the delay began and still late when it ended.
 fn longer(delay: &Injected, outcome: &Outcome) -> Option<String> {
     let lasts = |worst: &&Worst| {
         worst.cpu == delay.cpu

@@ -27,7 +27,7 @@ pub struct Config {
 #[derive(Debug)]
 pub struct Instance {
     folder: PathBuf,
-    /// See [`Tracefs::place`].
+    /// Description of the tracefs used; see [`Tracefs::place`].
     place: String,
     enabled: Vec<(&'static str, &'static str)>,
     /// Requested events that this kernel lacks.
@@ -37,7 +37,7 @@ pub struct Instance {
     lease: Option<Lease>,
 }
 
-/// Numbers from `per_cpu/cpuN/stats`.
+/// Event counts of the buffers, from `per_cpu/cpuN/stats`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
     pub entries: u64,
@@ -168,8 +168,9 @@ impl Instance {
         File::options().write(true).truncate(true).open(&buffer).map(drop).map_err(TracefsError::on(buffer))
     }
 
-    /// Has what programs write to the main trace_marker copied to this instance (options/copy_trace_marker, Linux 6.16).
-    /// Returns `false` where the kernel cannot do that, or not safely (before Linux 7.0, 6.19.11, 6.18.21).
+    /// Enables the copying of text that programs write to the main trace_marker to this instance
+    /// (options/copy_trace_marker, Linux 6.16). Returns false if the kernel cannot do that, or cannot do it safely
+    /// (before Linux 7.0, 6.19.11, 6.18.21).
     ///
     /// # Errors
     /// The option cannot be set.
@@ -209,7 +210,7 @@ impl Instance {
     }
 
     /// Enables a tracer whose output is read from the pages. Unlike [`Config::tracer`], it enables no further events.
-    /// Settings that the tracer reads when it starts must be made before.
+    /// Settings that the tracer reads when it starts must be made before this call.
     pub fn start_tracer(&mut self, name: &str) -> Result<(), TracefsError> {
         self.tracer(name)?;
         self.tracer = Some(name.to_owned());
@@ -335,8 +336,8 @@ fn number(path: &Path) -> Option<u64> {
     fs::read_to_string(path).ok()?.split_whitespace().next()?.parse().ok()
 }
 
-/// Returns the default buffer size per CPU, KiB: 1/256 of the machine's memory divided by the number of CPUs, but 512
-/// to 4096. The buffer holds at least half a second of events of a busy CPU.
+/// Returns the default buffer size per CPU, KiB: 1/256 of the machine's memory divided by the number of CPUs, but at
+/// least 512 and at most 4096. The buffer holds at least half a second of events of a busy CPU.
 fn default_kb() -> u64 {
     let info = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let total = info.lines().find_map(|l| l.strip_prefix("MemTotal:")?.split_whitespace().next()?.parse::<u64>().ok());

@@ -1,11 +1,11 @@
-//! Whether an instance can have what programs write to the main trace_marker.
+//! Determines whether text that programs write to the main trace_marker can be copied to an instance.
 
-/// Stable releases with commit 07183aac4a68 ("tracing: Fix trace_marker copy link list updates"), which is in Linux 7.0.
-/// Before it, removing an instance that has copies leaves a write(2) to trace_marker at the same moment in freed memory,
-/// or in a loop without end.
+/// Stable releases with commit 07183aac4a68 ("tracing: Fix trace_marker copy link list updates"), which is in Linux
+/// 7.0. Without it, removing an instance that receives copies can make a simultaneous write(2) to trace_marker access
+/// freed memory or loop forever.
 const FIXED: [(u64, u64, u64); 2] = [(6, 18, 21), (6, 19, 11)];
 
-/// True if copies can be switched on and the instance removed while programs write marks.
+/// Returns true if copying can be enabled, and the instance removed, while programs write marks.
 pub(crate) fn are_safe(release: &str) -> bool {
     let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|digits| digits.parse::<u64>().ok());
     let (Some(Some(major)), Some(Some(minor))) = (numbers.next(), numbers.next()) else { return false };

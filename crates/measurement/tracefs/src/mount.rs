@@ -58,7 +58,7 @@ impl Tracefs {
     /// Like [`Tracefs::find`], for callers that look up threads by the IDs in events.
     ///
     /// # Errors
-    /// As there, and [`TracefsError::Namespace`].
+    /// Those of [`Tracefs::find`], and [`TracefsError::Namespace`].
     pub fn of_threads() -> Result<Tracefs, TracefsError> {
         match is_initial(fs::read_link("/proc/self/ns/pid")) {
             true => Tracefs::find(),

@@ -92,7 +92,8 @@ impl Machine<'_> {
         Journal::open(self.place.sys, self.place.folder).map_err(because)
     }
 
-    /// Applies a fix and returns its set of changes in the journal. The inner error states why nothing was changed.
+    /// Applies a fix and returns the number of its set of changes in the journal. The inner error states why nothing
+    /// was changed.
     fn make(&self, rule: &RulePlan) -> Result<Result<u64, String>, Stop> {
         let options = FixOptions { i_know: self.options.i_know, ..FixOptions::default() };
         let mut journal = self.journal()?;

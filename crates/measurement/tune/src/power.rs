@@ -6,7 +6,7 @@ use std::time::Duration;
 
 const POWERCAP: &str = "/sys/class/powercap";
 
-/// For each package its energy counter, and the value at which the counter wraps, µJ
+/// For each package, its energy counter, and the value at which the counter wraps, µJ
 /// (Documentation/power/powercap/powercap.rst).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Energy(BTreeMap<String, (u64, u64)>);

@@ -121,7 +121,7 @@ impl Kept {
         gone
     }
 
-    /// Removes traces from the list that were deleted together with their run directory.
+    /// Removes from the list those traces that were deleted together with their run directory.
     pub fn only_in(&mut self, out: &Dir) {
         let mut there = BTreeMap::new();
         self.0.retain(|trace| {

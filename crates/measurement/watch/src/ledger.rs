@@ -53,7 +53,7 @@ pub(crate) struct Ledger {
     pub thermal: ContextSample,
     /// Latest note of the series, and how often it was repeated.
     pub remarked: (String, u64),
-    /// Time since which nothing is measured (CLOCK_REALTIME, ns), and the reason.
+    /// Time since which nothing has been measured (CLOCK_REALTIME, ns), and the reason.
     pub paused: Option<(u64, String)>,
     /// CPUs lost in this segment. The loss is reported with every sample until they return.
     pub away: BTreeSet<CpuId>,
@@ -123,7 +123,7 @@ impl Ledger {
         self.watch.disk.failing.is_none() && free.is_none_or(|free| free >= LEAST_FREE)
     }
 
-    /// Ends the segment and writes its results to files. Returns the errors of writing.
+    /// Ends the segment and writes its results to files. Returns a description of the write errors, if any.
     pub fn end_segment(&mut self, ending: Ending) -> Option<String> {
         let mut open = self.segment.take()?;
         for (cpu, distribution) in &ending.outcome.distributions {

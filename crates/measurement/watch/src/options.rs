@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Directory of the series. If it has a series, that is continued.
+    /// Directory of the series. If it already contains a series, that series is continued.
     pub out: PathBuf,
     pub command: Vec<String>,
     /// Policy of the measuring threads; `None`: chosen by default. If it is set and refused, the watch does not start.

@@ -20,11 +20,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Time at the start of a segment without traces, because many wakeups are then new maxima.
+/// Time at the start of a segment during which no traces are saved, because many wakeups are then new maxima.
 const SETTLE: Duration = Duration::from_millis(50);
 /// Number of complete explanations kept per segment.
 const EXPLAINED: usize = 6;
-/// Maximum time for which the end of a segment waits for an explanation in progress.
+/// Maximum time to wait for an explanation in progress at the end of a segment.
 const PATIENCE: Duration = Duration::from_millis(300);
 /// Reason reported for a maximum that was not traced.
 const TOO_MANY: &str = "not traced: too many new maxima at once";

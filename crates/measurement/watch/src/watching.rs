@@ -23,7 +23,7 @@ use punctual_units::{CpuId, CpuList, Nanos};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Interval of samples and checkpoints. If the process is killed, at most the results of this time are lost.
+/// Interval of samples and checkpoints. If the process is killed, at most the results of one interval are lost.
 const TICK: Nanos = Nanos::from_secs(5);
 /// Interval at which the main thread checks whether the segment has ended.
 const LOOK: Nanos = Nanos::from_secs(2);
@@ -222,7 +222,7 @@ impl Watching<'_> {
         }
     }
 
-    /// Measures one segment. Returns the signal that ended it, and the errors of writing.
+    /// Measures one segment. Returns the signal that ended it, and a description of the write errors, if any.
     fn segment(&mut self, cpus: CpuList, end: Option<Nanos>) -> Result<(Option<Sig>, Option<String>), WatchError> {
         let plan = self.plan(cpus);
         match end {

@@ -1,4 +1,4 @@
-//! Bencher Metric Format (bencher.dev/docs/reference/bencher-metric-format): benchmark figures for tracking over
+//! Bencher Metric Format (bencher.dev/docs/reference/bencher-metric-format): benchmark results that are tracked across
 //! commits.
 
 use crate::cases::{Cases, FigureUnit};

@@ -4,8 +4,9 @@
 //! skipped periods. This module therefore writes the raw wakeups of all loads together or of a single load. A bin wider
 //! than a microsecond (from 131 µs on) counts at its upper end, but not above the maximum.
 //!
-//! Values that another tool's file does not state are omitted; a row of the text requires them for every thread.
-//! Samples beyond the last bin are overflows. The output thus contains all known values and no others.
+//! Values that another tool's file does not state are omitted; a row of the text is written only if its value is known
+//! for every thread. Samples beyond the last bin are overflows. The output thus contains all known values and no
+//! others.
 
 use punctual_clean as clean;
 use punctual_model::{Blur, CpuResult, Import, Known, Recording, Run};

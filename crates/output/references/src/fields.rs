@@ -97,8 +97,8 @@ pub const PUBLISHED: &[Field] = &[
 ];
 
 const QUANTILE: &[Field] = &[
-    required("p", Kind::Number(0.0, 1.0), "the fraction of wakeups at or below it"),
-    required("us", Kind::Number(-1000.0, 1e9), "its value in microseconds"),
+    required("p", Kind::Number(0.0, 1.0), "the fraction of wakeups at or below the value"),
+    required("us", Kind::Number(-1000.0, 1e9), "the value of the quantile in microseconds"),
 ];
 
 const EPISODES: &[Field] = &[

@@ -24,6 +24,7 @@ pub(crate) fn threads(page: &mut Page, application: &Application) {
     marks(application).iter().for_each(|marks| page.tagged("  ", Tint::Plain, marks));
 }
 
+/// Formats the marks that the application writes, for example
 /// `marks: sampled (control), frame with a value (camera, display)`.
 fn marks(application: &Application) -> Option<String> {
     let mark = |mark: &AppMark| {
@@ -34,7 +35,7 @@ fn marks(application: &Application) -> Option<String> {
     (!marks.is_empty()).then(|| format!("marks: {}", marks.join(", ")))
 }
 
-/// What was understood of a thread, and of which program it is if there are several.
+/// Formats a thread as [`understood`] does, preceded by its program if there are several programs.
 fn of_program(application: &Application, thread: &AppThread) -> String {
     let is_one = application.threads.iter().all(|other| other.program == thread.program);
     match is_one || thread.name.starts_with(&format!("{}/", thread.program)) {
@@ -125,13 +126,13 @@ fn chain(chain: &AppChain) -> String {
     let passes = plural(chain.passes, "pass", "passes");
     let mut text = format!("chain {} under {}: {passes}", chain.chain, chain.load);
     if chain.others > 0 {
-        text += &format!(", {} that the chain did not lead to", plural(chain.others, "end", "ends"));
+        text += &format!(", {} not caused by the chain", plural(chain.others, "end", "ends"));
     }
     if chain.unknown > 0 {
         text += &format!(", {} of unknown origin", plural(chain.unknown, "release", "releases"));
     }
     if chain.unanswered > 0 {
-        text += &format!(", {} without a last mark", count(chain.unanswered));
+        text += &format!(", {} that did not reach the last mark", count(chain.unanswered));
     }
     text
 }

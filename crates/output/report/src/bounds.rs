@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 pub const CONFIDENCE: f64 = 0.95;
 
-/// A sample quantile with bounds; a bound is `None` if no sample of this run bounds it.
+/// A sample quantile with bounds; a bound is `None` if this run has too few samples for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Quantile {
     pub ns: Option<u64>,

@@ -17,7 +17,7 @@ pub const PRT_ALARMS_MOST: usize = 64;
 /// alarm has an absolute time: if one is late, the next still runs on time.
 pub struct prt_alarms {
     set: UnsafeCell<AlarmSet<i64, PRT_ALARMS_MOST>>,
-    /// Set by prt_alarms_stop(). It also ends later runs, until prt_alarms_clear().
+    /// Set by prt_alarms_stop(). While it is set, later runs end at once; prt_alarms_clear() resets it.
     asked: AtomicBool,
     /// Set when the current run is to end.
     stop: AtomicBool,
@@ -87,8 +87,8 @@ fn tid() -> i32 {
     rustix::thread::gettid().as_raw_nonzero().get()
 }
 
-/// Creates an empty set. Never NULL. Installs an empty handler for SIGURG, with which prt_alarms_stop() wakes the
-/// thread that runs the set.
+/// Creates an empty set. Never returns NULL. Installs an empty handler for SIGURG, with which prt_alarms_stop() wakes
+/// the thread that runs the set.
 ///
 /// Threads: any non-real-time thread.
 /// Ownership: the caller's until prt_alarms_free().
@@ -128,15 +128,20 @@ pub unsafe extern "C" fn prt_alarms_add(alarms: *mut prt_alarms, after_ns: u64, 
         // SAFETY: NULL or a live handle, changed by one thread at a time.
         let set = unsafe { shared(alarms, c"alarms is NULL")?.set() }?;
         if after_ns > 1_000_000_000_000_000_000 {
-            return Err(Failure::fixed(prt_status::Invalid, c"after_ns is longer than 31 years: it is in nanoseconds"));
+            return Err(Failure::fixed(
+                prt_status::Invalid,
+                c"after_ns is longer than 31 years: give it in nanoseconds",
+            ));
         }
-        let full =
-            Failure::fixed(prt_status::Full, c"the set already holds PRT_ALARMS_MOST alarms: use another set as well");
+        let full = Failure::fixed(
+            prt_status::Full,
+            c"the set already holds PRT_ALARMS_MOST alarms: use a second set for further alarms",
+        );
         set.at(Nanos(after_ns), action).map_err(|_| full)
     })
 }
 
-/// Removes all alarms, and revokes prt_alarms_stop().
+/// Removes all alarms, and cancels the effect of prt_alarms_stop().
 ///
 /// Threads: one at a time. Real-time.
 /// Errors: PRT_STATUS_BUSY while it runs; PRT_STATUS_NULL.
@@ -174,7 +179,7 @@ pub unsafe extern "C" fn prt_alarms_run(
         if epoch_ns > 1 << 62 {
             return Err(Failure::fixed(
                 prt_status::Invalid,
-                c"epoch_ns is beyond 2^62 ns: give a time of prt_now_ns()",
+                c"epoch_ns is beyond 2^62 ns: give a time based on prt_now_ns()",
             ));
         }
         let count = alarms.run(Nanos(epoch_ns), |action, rung| {

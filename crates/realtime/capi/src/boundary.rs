@@ -13,7 +13,8 @@ pub(crate) fn guard(work: impl FnOnce() -> Result<(), Failure>) -> c_int {
         Err(panic) => {
             let said = panic.downcast_ref::<&str>().copied().or(panic.downcast_ref::<String>().map(String::as_str));
             let said = said.map(|said| format!(": {said}")).unwrap_or_default();
-            let text = format!("a panic inside the library{said}; please report it with the function that was called");
+            let text =
+                format!("a panic inside the library{said}; please report it, and name the function that was called");
             remember(Failure { status: prt_status::Panic, text: Text::Written(text) })
         }
     };
@@ -86,14 +87,14 @@ pub(crate) unsafe fn text<'a>(pointer: *const c_char, name: &'static CStr) -> Re
     // SAFETY: not NULL, and the caller promises the rest.
     let bytes = unsafe { CStr::from_ptr(pointer) };
     bytes.to_str().map_err(|error| {
-        Failure::written(prt_status::Invalid, format!("the text {bytes:?} is not UTF-8: {error}; give plain text"))
+        Failure::written(prt_status::Invalid, format!("the text {bytes:?} is not UTF-8: {error}; pass UTF-8 text"))
     })
 }
 
 /// Returns the caller's bytes as a slice. `name` is the text of the error for NULL.
 ///
 /// # Safety
-/// NULL, or `size` bytes are readable while the slice is used. NULL is no error if there are none to read.
+/// `pointer` is NULL, or `size` bytes are readable there while the slice is used. NULL is not an error if `size` is 0.
 #[inline]
 pub(crate) unsafe fn bytes<'a>(pointer: *const c_void, size: usize, name: &'static CStr) -> Result<&'a [u8], Failure> {
     if size == 0 {
@@ -163,13 +164,13 @@ mod tests {
         let [plain, formatted, other] = texts.each_ref().map(String::as_str);
         assert_eq!(
             plain,
-            "a panic inside the library: said as it stands; please report it with the function that was called"
+            "a panic inside the library: said as it stands; please report it, and name the function that was called"
         );
         assert_eq!(
             formatted,
-            "a panic inside the library: said of a number; please report it with the function that was called"
+            "a panic inside the library: said of a number; please report it, and name the function that was called"
         );
-        assert_eq!(other, "a panic inside the library; please report it with the function that was called");
+        assert_eq!(other, "a panic inside the library; please report it, and name the function that was called");
     }
 
     #[test]

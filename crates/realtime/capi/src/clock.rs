@@ -21,7 +21,10 @@ pub extern "C" fn prt_now_ns() -> u64 {
 pub extern "C" fn prt_sleep_until(at_ns: u64) -> c_int {
     guard(|| {
         if at_ns > i64::MAX as u64 {
-            return Err(Failure::fixed(prt_status::Invalid, c"at_ns is beyond 2^63 ns: give a time of prt_now_ns()"));
+            return Err(Failure::fixed(
+                prt_status::Invalid,
+                c"at_ns is beyond 2^63 ns: give a time based on prt_now_ns()",
+            ));
         }
         while sleep_until(Nanos(at_ns)).is_err() {}
         Ok(())

@@ -6,10 +6,10 @@ use crate::status::{Failure, prt_status};
 use punctual_rt::{Condvar, Nanos, Woke};
 use std::ffi::c_int;
 
-/// A condition variable: threads wait for it while another changes what a prt_mutex protects. The kernel moves a
-/// notified thread to the mutex's queue, where it lends its priority to the owner and wakes only once, when it owns the
-/// mutex: FUTEX_WAIT_REQUEUE_PI, futex(2). All waiters of one condition variable must use the same mutex. A wait can
-/// end spuriously, so wait in a loop. For threads of one process.
+/// A condition variable: threads wait on it until another thread has changed the data that a prt_mutex protects. The
+/// kernel moves a notified thread to the mutex's queue, where it lends its priority to the owner and wakes only once,
+/// when it owns the mutex: FUTEX_WAIT_REQUEUE_PI, futex(2). All waiters of one condition variable must use the same
+/// mutex. A wait can end spuriously, so wait in a loop. For threads of one process.
 pub struct prt_cond(Condvar);
 
 /// # Safety
@@ -19,7 +19,7 @@ unsafe fn condvar<'a>(cond: *const prt_cond) -> Result<&'a Condvar, Failure> {
     unsafe { shared(cond, c"cond is NULL") }.map(|cond| &cond.0)
 }
 
-/// Creates a condition variable. Never NULL.
+/// Creates a condition variable. Never returns NULL.
 ///
 /// Threads: any non-real-time thread.
 /// Ownership: the caller's until prt_cond_free().

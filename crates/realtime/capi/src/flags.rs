@@ -65,7 +65,7 @@ fn until(until_ns: u64) -> Nanos {
     Nanos(until_ns.min(i64::MAX as u64))
 }
 
-/// Creates a group with these flags set. Never NULL.
+/// Creates a group with these flags set. Never returns NULL.
 ///
 /// Threads: any non-real-time thread.
 /// Ownership: the caller's until prt_flags_free().
@@ -74,8 +74,8 @@ pub extern "C" fn prt_flags_new(set: u32) -> *mut prt_flags {
     Box::into_raw(Box::new(prt_flags(EventFlags::new(set))))
 }
 
-/// Frees the group; no thread may be waiting for it, or in prt_flags_set(), which a thread that it wakes may outrun.
-/// NULL is ignored.
+/// Frees the group. No thread may be waiting for it or be inside prt_flags_set(), which may still be running when a
+/// thread that it woke continues. NULL is ignored.
 ///
 /// Threads: any non-real-time thread.
 #[unsafe(no_mangle)]
@@ -118,7 +118,8 @@ pub unsafe extern "C" fn prt_flags_get(flags: *const prt_flags, set: *mut u32) -
     guard(|| unsafe { put(set, inner(flags)?.get(), c"set is NULL") })
 }
 
-/// Stores the flags of `mask` that are set in `*set`, if they satisfy `how`, one of enum prt_match. Never blocks.
+/// Stores in `*set` the flags of `mask` that are set, if they satisfy `how`, which is one of enum prt_match. Never
+/// blocks.
 ///
 /// Threads: any. Real-time.
 /// Errors: PRT_STATUS_EMPTY if they do not satisfy `how`; PRT_STATUS_INVALID for a mask of 0 or an unknown `how`;
@@ -140,8 +141,8 @@ pub unsafe extern "C" fn prt_flags_try_take(flags: *const prt_flags, mask: u32, 
     unsafe { look(flags, mask, how, set, |flags, how| flags.try_take(mask, how).ok_or(NONE)) }
 }
 
-/// Sleeps until enough flags of `mask` are set and reads those into `*set`; `how` is one of enum prt_match. Neither
-/// a signal nor prt_stop() ends the wait.
+/// Sleeps until enough flags of `mask` are set and stores these flags in `*set`; `how` is one of enum prt_match.
+/// Neither a signal nor prt_stop() ends the wait.
 ///
 /// Threads: any. Real-time: futex(2) if it has to sleep; blocks.
 /// Errors: PRT_STATUS_INVALID for a mask of 0 or an unknown `how`; PRT_STATUS_NULL.

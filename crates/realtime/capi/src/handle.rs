@@ -32,11 +32,11 @@ pub struct prt_task {
     not_resident: CString,
 }
 
-#[expect(clippy::large_enum_variant, reason = "one per task; it is moved only when the task ends")]
+#[expect(clippy::large_enum_variant, reason = "there is one value per task, and it is moved only when the task ends")]
 enum State {
     Running(Started),
     Ended(End, Figures),
-    /// The task is being waited for; permanent only after a panic.
+    /// Temporary state while a thread waits for the end of the task. It remains only if that thread panics.
     Between,
 }
 
@@ -95,7 +95,7 @@ impl prt_task {
             State::Running(running) => Ok(running.figures()),
             State::Ended(_, figures) => Ok(figures.clone()),
             State::Between => {
-                Err(Failure::fixed(prt_status::Panic, c"the statistics were lost in a panic of the library"))
+                Err(Failure::fixed(prt_status::Panic, c"the statistics were lost because the library panicked"))
             }
         }
     }

@@ -22,7 +22,7 @@ pub struct prt_interrupt {
     pub woke_ns: u64,
     /// Number of further events that arrived before the thread woke, and for which the body does not run.
     pub coalesced: u64,
-    /// Number of events before this one that the source lost.
+    /// Number of events that the source lost before this one.
     pub lost: u64,
     /// Value of the event: the edge of a GPIO line (1 rising, 0 falling), or the value that a prt_wait function has
     /// set; otherwise 0.
@@ -43,7 +43,7 @@ pub struct prt_interrupt_options {
     pub priority: c_int,
     /// CPU to pin the task to; −1 for any.
     pub cpu: c_int,
-    /// For later versions; must be 0.
+    /// Reserved for later versions; must be 0.
     pub reserved: [u64; 4],
 }
 
@@ -133,7 +133,7 @@ pub unsafe extern "C" fn prt_interrupt_start(
         }
         if options.policy == crate::scheduling::prt_policy::Deadline as c_int {
             let text =
-                c"an interrupt task has no period, and so no SCHED_DEADLINE: use PRT_POLICY_FIFO or PRT_POLICY_RR";
+                c"an interrupt task has no period, so it cannot use SCHED_DEADLINE: use PRT_POLICY_FIFO or PRT_POLICY_RR";
             return Err(Failure::fixed(prt_status::Invalid, text));
         }
         let scheduling = scheduling(options.policy, options.priority, [0; 3])?;

@@ -79,7 +79,10 @@ fn number(arg: &prt_arg) -> Result<Arg, Failure> {
         SIGNED => Ok(Arg::I(arg.bits.cast_signed())),
         DOUBLE => Ok(Arg::F(f64::from_bits(arg.bits))),
         TIME => Ok(Arg::T(Nanos(arg.bits))),
-        _ => Err(Failure::fixed(prt_status::Invalid, c"a number of an unknown kind: make it with prt_arg_unsigned()")),
+        _ => Err(Failure::fixed(
+            prt_status::Invalid,
+            c"a number has an unknown type: create it with prt_arg_unsigned() or a similar function",
+        )),
     }
 }
 
@@ -87,7 +90,7 @@ fn number(arg: &prt_arg) -> Result<Arg, Failure> {
 /// records by time, formats and writes them, and reports how many were dropped.
 pub struct prt_log(Log);
 
-/// The end of a log that a real-time thread writes to.
+/// The writing end of a log, used by one real-time thread.
 pub struct prt_recorder(Recorder);
 
 /// Counters of a log.
@@ -129,10 +132,9 @@ pub unsafe extern "C" fn prt_log_start(fd: c_int, out: *mut *mut prt_log) -> c_i
 /// Creates a recorder with space for `capacity` records; `name` appears in its lines. Its memory is locked if
 /// RLIMIT_MEMLOCK or CAP_IPC_LOCK allows it.
 ///
-/// Threads: any ordinary one, before the real-time part.
-/// Errors: PRT_STATUS_INVALID for a capacity of 0 or of more than a million; PRT_STATUS_REFUSED: no memory;
-/// PRT_STATUS_NULL.
-/// Ownership: `*out` is the caller's until prt_recorder_free(), before or after the log is freed.
+/// Threads: any ordinary one, before the real-time part. Errors: PRT_STATUS_INVALID for a capacity of 0 or of more than
+/// a million; PRT_STATUS_REFUSED if there is not enough memory; PRT_STATUS_NULL. Ownership: `*out` is the caller's
+/// until prt_recorder_free(), before or after the log is freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_log_recorder(
     log: *const prt_log,
@@ -193,7 +195,7 @@ pub unsafe extern "C" fn prt_record(
             _ => return Err(Failure::fixed(prt_status::Invalid, c"the level is unknown: use one of enum prt_level")),
         };
         if count > PRT_ARGS_MOST {
-            return Err(Failure::fixed(prt_status::Invalid, c"more than PRT_ARGS_MOST numbers in a record"));
+            return Err(Failure::fixed(prt_status::Invalid, c"the record has more than PRT_ARGS_MOST numbers"));
         }
         let mut numbers = [Arg::U(0); PRT_ARGS_MOST];
         for (n, to) in numbers.iter_mut().enumerate().take(count) {
@@ -228,8 +230,8 @@ pub unsafe extern "C" fn prt_recorder_free(recorder: *mut prt_recorder) {
     drop(unsafe { take(recorder) });
 }
 
-/// Writes the remaining records and ends the log. NULL is ignored. If the output accepts nothing for 2 s, because the
-/// reader of a pipe has stopped, the rest is lost.
+/// Writes the remaining records and ends the log. NULL is ignored. If the output accepts nothing for 2 s, for example
+/// because the reader of a pipe has stopped, the rest is lost.
 ///
 /// Threads: any non-real-time thread. Waits for the writing thread.
 #[unsafe(no_mangle)]

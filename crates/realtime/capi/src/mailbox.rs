@@ -1,4 +1,4 @@
-//! A mailbox with many writers and one reader, which sleeps until a value arrives, for values of a fixed size.
+//! A mailbox for values of a fixed size, with many writers and one reader that sleeps until a value arrives.
 
 use crate::boundary::{bytes, copy_out, guard, put, shared, take, wanted};
 use crate::mutex;
@@ -76,8 +76,9 @@ fn made<const SIZE: usize>(capacity: usize, overflow: Overflow) -> Result<Box<dy
     Ok(Box::new(made))
 }
 
-/// A bounded mailbox in order of arrival, from any number of threads to one that sleeps. Writers take turns through a
-/// mutex with priority inheritance, which they hold while they copy one value. For threads of one process.
+/// A bounded mailbox that passes values in order of arrival from any number of threads to one thread, which sleeps
+/// while the mailbox is empty. Writers take turns through a mutex with priority inheritance, which they hold while they
+/// copy one value. For threads of one process.
 pub struct prt_mailbox {
     inside: Box<dyn Values + Send + Sync>,
     size: usize,
@@ -86,10 +87,9 @@ pub struct prt_mailbox {
 /// Creates a mailbox for `capacity` values of `size` bytes. `overflow` is one of enum prt_overflow. The mailbox's
 /// memory is locked if RLIMIT_MEMLOCK or CAP_IPC_LOCK allows it.
 ///
-/// Threads: any ordinary one.
-/// Errors: PRT_STATUS_NULL; PRT_STATUS_INVALID for a size or capacity of 0, a size beyond PRT_QUEUE_LARGEST, more than
-/// 1 GiB, or an unknown policy; PRT_STATUS_REFUSED: no memory, or, where all memory is locked, RLIMIT_MEMLOCK.
-/// Ownership: `*out` is the caller's until prt_mailbox_free().
+/// Threads: any ordinary one. Errors: PRT_STATUS_NULL; PRT_STATUS_INVALID for a size or capacity of 0, a size beyond
+/// PRT_QUEUE_LARGEST, more than 1 GiB, or an unknown policy; PRT_STATUS_REFUSED if there is not enough memory or, if
+/// all memory is locked, RLIMIT_MEMLOCK does not allow it. Ownership: `*out` is the caller's until prt_mailbox_free().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_mailbox_new(
     size: usize,
@@ -114,7 +114,7 @@ pub unsafe extern "C" fn prt_mailbox_new(
             2049..=PRT_QUEUE_LARGEST => made::<PRT_QUEUE_LARGEST>(capacity, overflow),
             _ => {
                 let text = format!(
-                    "values of {size} bytes are not supported: use 1 to {PRT_QUEUE_LARGEST}; send a pointer or an index for more"
+                    "values of {size} bytes are not supported: use 1 to {PRT_QUEUE_LARGEST}; for larger values, send a pointer or an index"
                 );
                 Err(Failure::written(prt_status::Invalid, text))
             }

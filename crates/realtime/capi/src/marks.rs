@@ -87,7 +87,7 @@ pub(crate) unsafe fn text<'a>(pointer: *const c_char, null: &'static CStr) -> Re
     }
     // SAFETY: not NULL, and the caller promises the rest.
     let bytes = unsafe { CStr::from_ptr(pointer) };
-    bytes.to_str().map_err(|_| Failure::fixed(prt_status::Invalid, c"the text is not UTF-8: give plain text"))
+    bytes.to_str().map_err(|_| Failure::fixed(prt_status::Invalid, c"the text is not UTF-8: pass UTF-8 text"))
 }
 
 /// Returns PRT_STATUS_REFUSED if a mark is not in the trace; prt_last_error() then has the reason and what to do.

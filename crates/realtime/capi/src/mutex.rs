@@ -15,7 +15,7 @@ pub(crate) fn failure(error: LockError) -> Failure {
     let (status, text) = match error {
         LockError::Deadlock => (
             prt_status::Deadlock,
-            c"waiting for this mutex would never end: the thread holds it, or holds one its owner waits for (EDEADLK)",
+            c"waiting for this mutex would never end: the thread already holds it, or holds another mutex that its owner waits for (EDEADLK)",
         ),
         LockError::WouldBlock => (prt_status::Busy, c"the mutex is held by another thread"),
         LockError::TimedOut => (prt_status::TimedOut, c"the mutex was not free in time (ETIMEDOUT)"),
@@ -42,7 +42,7 @@ pub(crate) unsafe fn futex<'a>(mutex: *const prt_mutex) -> Result<&'a PiFutex, F
     unsafe { shared(mutex, c"mutex is NULL") }.map(|mutex| &mutex.0)
 }
 
-/// Creates an unlocked mutex. Never NULL.
+/// Creates an unlocked mutex. Never returns NULL.
 ///
 /// Threads: any non-real-time thread.
 /// Ownership: the caller's until prt_mutex_free().

@@ -112,8 +112,8 @@ pub unsafe extern "C" fn prt_pipe_in_open(
     })
 }
 
-/// Opens a pipe to the shell; the arguments are those of prt_pipe_in_open(). While no program reads the FIFO, text
-/// collects in it (64 KiB), then lines collect in the ring; when that is full, `overflow` applies.
+/// Opens a pipe to the shell; the arguments are those of prt_pipe_in_open(). While no program reads the FIFO, it holds
+/// up to 64 KiB of text, and further lines wait in the ring; when the ring is full, `overflow` applies.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_pipe_out_open(
     at: *const c_char,
@@ -170,7 +170,7 @@ pub unsafe extern "C" fn prt_pipe_in_receive_until(
     })
 }
 
-/// Takes a line with `how`, copies it to `line`, and stores its length in `length` if that is not NULL.
+/// Takes a line by calling `how`, copies it to `line`, and stores its length in `length` if that is not NULL.
 ///
 /// # Safety
 /// `pipe` is NULL or live, and the caller is its only receiver; `line` is NULL or valid for writing `size` bytes;
@@ -227,11 +227,11 @@ pub unsafe extern "C" fn prt_pipe_in_clear(pipe: *const prt_pipe_in) -> c_int {
     })
 }
 
-/// Queues the `length` bytes at `line`, which contain no newline, for the bridge.
+/// Queues the `length` bytes at `line`, which contain no newline, for the thread that writes to the FIFO.
 ///
-/// Threads: only one, the sender. Real-time: wait-free; write(2) to an eventfd if the bridge sleeps.
-/// Errors: PRT_STATUS_FULL with PRT_OVERFLOW_REFUSE; PRT_STATUS_INVALID for more than PRT_LINE_LONGEST bytes, or a
-/// newline among them; PRT_STATUS_NULL.
+/// Threads: only one, the sender. Real-time: wait-free; write(2) to an eventfd if that thread sleeps. Errors:
+/// PRT_STATUS_FULL with PRT_OVERFLOW_REFUSE; PRT_STATUS_INVALID for more than PRT_LINE_LONGEST bytes, or a newline
+/// among them; PRT_STATUS_NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_pipe_out_send(pipe: *const prt_pipe_out, line: *const c_char, length: usize) -> c_int {
     guard(|| {
@@ -239,7 +239,8 @@ pub unsafe extern "C" fn prt_pipe_out_send(pipe: *const prt_pipe_out, line: *con
         let pipe = unsafe { shared(pipe, c"pipe is NULL") }?;
         // SAFETY: NULL, or the caller has that many bytes there.
         let text = unsafe { bytes(line.cast(), length, c"line is NULL") }?;
-        let wrong = Failure::fixed(prt_status::Invalid, c"a line has at most 62 bytes and no newline");
+        let wrong =
+            Failure::fixed(prt_status::Invalid, c"a line must have at most 62 bytes and must not contain a newline");
         let line = Line::new(text).ok_or(wrong)?;
         let full = Failure::fixed(prt_status::Full, c"the pipe is full: its reader is slower than its writer");
         // SAFETY: the caller is the only sender, and nobody else touches this end.
@@ -277,7 +278,7 @@ pub unsafe extern "C" fn prt_pipe_out_counts(pipe: *const prt_pipe_out, out: *mu
 
 /// Closes the pipe, and removes its FIFO if prt_pipe_in_open() created it. NULL is ignored.
 ///
-/// Threads: any non-real-time thread, after the receiver has ended. Waits for the bridge.
+/// Threads: any non-real-time thread, after the receiver has ended. Waits for the thread that transfers the lines.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_pipe_in_free(pipe: *mut prt_pipe_in) {
     guard(|| {
@@ -290,7 +291,7 @@ pub unsafe extern "C" fn prt_pipe_in_free(pipe: *mut prt_pipe_in) {
 /// Closes the pipe: writes the remaining lines that fit, and removes its FIFO if prt_pipe_out_open() created it. NULL
 /// is ignored.
 ///
-/// Threads: any non-real-time thread, after the sender has ended. Waits for the bridge.
+/// Threads: any non-real-time thread, after the sender has ended. Waits for the thread that transfers the lines.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_pipe_out_free(pipe: *mut prt_pipe_out) {
     guard(|| {

@@ -120,7 +120,7 @@ pub(crate) fn capacity_failure(error: CapacityError) -> Failure {
     }
 }
 
-/// The ends of a queue whose slots have `size` bytes, rounded up to a power of two.
+/// Creates a queue whose slots have `size` bytes, rounded up to a power of two, and returns its ends.
 fn sized(size: usize, capacity: usize, overflow: Overflow) -> Result<Ends, Failure> {
     match size {
         1..=8 => ends::<8>(capacity, overflow),
@@ -135,7 +135,7 @@ fn sized(size: usize, capacity: usize, overflow: Overflow) -> Result<Ends, Failu
         2049..=PRT_QUEUE_LARGEST => ends::<PRT_QUEUE_LARGEST>(capacity, overflow),
         _ => {
             let text = format!(
-                "values of {size} bytes are not supported: use 1 to {PRT_QUEUE_LARGEST}; send a pointer or an index for more"
+                "values of {size} bytes are not supported: use 1 to {PRT_QUEUE_LARGEST}; for larger values, send a pointer or an index"
             );
             Err(Failure::written(prt_status::Invalid, text))
         }
@@ -157,11 +157,10 @@ pub struct prt_receiver {
 /// Creates a queue that passes up to `capacity` values of `size` bytes in order from one thread to another. `overflow`
 /// is one of enum prt_overflow. The receiver is not woken: poll in every cycle.
 ///
-/// Threads: any ordinary one.
-/// Errors: PRT_STATUS_NULL; PRT_STATUS_INVALID for a size or capacity of 0, a size beyond PRT_QUEUE_LARGEST, more than
-/// 1 GiB, an unknown policy, or PRT_OVERFLOW_DROP_OLDEST; PRT_STATUS_REFUSED: no memory, or, where all memory is locked,
-/// RLIMIT_MEMLOCK.
-/// Ownership: the ends are the caller's, each until its own …_free(), in any order.
+/// Threads: any ordinary one. Errors: PRT_STATUS_NULL; PRT_STATUS_INVALID for a size or capacity of 0, a size beyond
+/// PRT_QUEUE_LARGEST, more than 1 GiB, an unknown policy, or PRT_OVERFLOW_DROP_OLDEST; PRT_STATUS_REFUSED if there is
+/// not enough memory or, if all memory is locked, RLIMIT_MEMLOCK does not allow it. Ownership: the ends are the
+/// caller's, each until its own …_free(), in any order.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_queue_new(
     size: usize,

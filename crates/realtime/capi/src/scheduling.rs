@@ -19,7 +19,7 @@ pub enum prt_policy {
     Deadline = 3,
 }
 
-/// Converts a policy and its parameters. `times` has runtime, deadline and period, ns, for SCHED_DEADLINE.
+/// Converts a policy and its parameters. `times` contains runtime, deadline and period for SCHED_DEADLINE, ns.
 pub(crate) fn scheduling(policy: c_int, priority: c_int, times: [u64; 3]) -> Result<Scheduling, Failure> {
     let invalid = |text: String| Failure::written(prt_status::Invalid, text);
     let level = || {

@@ -6,9 +6,9 @@ use punctual_rt::{Nanos, Semaphore};
 use std::ffi::c_int;
 
 /// A counting semaphore: prt_semaphore_post() raises the count, prt_semaphore_wait() lowers it, sleeping while it is 0.
-/// Waiters wake in order of their real-time priority; a thread that arrives in the meantime may take the count first. A
-/// semaphore has no owner, so there is no priority inheritance: protect data with a prt_mutex. For threads of one
-/// process.
+/// Waiters wake in order of their real-time priority; a thread that calls prt_semaphore_wait() in the meantime may
+/// lower the count first. A semaphore has no owner, so there is no priority inheritance: protect data with a prt_mutex.
+/// For threads of one process.
 pub struct prt_semaphore(Semaphore);
 
 /// # Safety
@@ -18,7 +18,7 @@ unsafe fn inner<'a>(semaphore: *const prt_semaphore) -> Result<&'a Semaphore, Fa
     unsafe { shared(semaphore, c"semaphore is NULL") }.map(|semaphore| &semaphore.0)
 }
 
-/// Creates a semaphore with this count. Never NULL.
+/// Creates a semaphore with this count. Never returns NULL.
 ///
 /// Threads: any non-real-time thread.
 /// Ownership: the caller's until prt_semaphore_free().
@@ -27,8 +27,8 @@ pub extern "C" fn prt_semaphore_new(count: u32) -> *mut prt_semaphore {
     Box::into_raw(Box::new(prt_semaphore(Semaphore::new(count))))
 }
 
-/// Frees the semaphore; no thread may be waiting for it, or in prt_semaphore_post(), which the thread that it wakes may
-/// outrun. NULL is ignored.
+/// Frees the semaphore. No thread may be waiting for it or be inside prt_semaphore_post(), which may still be running
+/// when the thread that it woke continues. NULL is ignored.
 ///
 /// Threads: any non-real-time thread.
 #[unsafe(no_mangle)]
@@ -39,8 +39,8 @@ pub unsafe extern "C" fn prt_semaphore_free(semaphore: *mut prt_semaphore) {
 
 /// Raises the count by one and wakes one sleeper. Never blocks; makes no system call if no thread sleeps.
 ///
-/// Threads: any. Real-time: futex(2).
-/// Errors: PRT_STATUS_FULL if the count is 2^32 − 1, and stays so; PRT_STATUS_NULL.
+/// Threads: any. Real-time: futex(2). Errors: PRT_STATUS_FULL if the count is 2^32 − 1, in which case it is not
+/// changed; PRT_STATUS_NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_semaphore_post(semaphore: *const prt_semaphore) -> c_int {
     const AT_MAXIMUM: Failure = Failure::fixed(

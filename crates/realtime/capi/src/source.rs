@@ -44,7 +44,7 @@ pub struct prt_arrival {
     /// Number of events in this arrival, more than one if several occurred before it was read; 0 if there was none, and
     /// the function is to be called again.
     pub events: u64,
-    /// Number of events before this one that were lost.
+    /// Number of events that were lost before this one.
     pub lost: u64,
     /// Value of the event, which is passed to the body.
     pub value: u64,
@@ -89,7 +89,7 @@ pub unsafe extern "C" fn prt_eventfd_new(out: *mut *mut prt_eventfd) -> c_int {
     })
 }
 
-/// Adds `events`, and wakes the task; 0 wakes nobody. Blocks only if 2^64 − 2 of them were not received.
+/// Adds `events`, and wakes the task; 0 wakes nobody. Blocks only if 2^64 − 2 events have not been received yet.
 ///
 /// Threads: any. Real-time: write(2).
 /// Errors: PRT_STATUS_INVALID for more than 2^32; PRT_STATUS_NULL.
@@ -98,7 +98,7 @@ pub unsafe extern "C" fn prt_eventfd_raise(eventfd: *const prt_eventfd, events: 
     guard(|| {
         // SAFETY: NULL or a live handle, which threads may share.
         let raised = unsafe { shared(eventfd, c"eventfd is NULL") }?.0.raise(events);
-        raised.map_err(|_| Failure::fixed(prt_status::Invalid, c"more than 2^32 events at once: give less"))
+        raised.map_err(|_| Failure::fixed(prt_status::Invalid, c"more than 2^32 events at once: give fewer"))
     })
 }
 
@@ -127,7 +127,7 @@ pub unsafe extern "C" fn prt_source_eventfd(eventfd: *const prt_eventfd, out: *m
     })
 }
 
-/// Creates a timer that is not set. Never NULL.
+/// Creates a timer that is not set. Never returns NULL.
 ///
 /// Threads: any non-real-time thread.
 /// Ownership: the caller's until prt_timer_free().

@@ -95,7 +95,7 @@ fn change(builder: &mut prt_builder, how: impl FnOnce(Builder) -> Builder) {
     builder.0 = builder.0.take().map(how);
 }
 
-/// Creates a builder without checks or memory locking. Never NULL.
+/// Creates a builder without checks or memory locking. Never returns NULL.
 ///
 /// Threads: any non-real-time thread.
 /// Ownership: the caller's, until prt_start() or prt_builder_free().
@@ -286,8 +286,8 @@ pub unsafe extern "C" fn prt_until_signal(rt: *const prt) -> c_int {
     })
 }
 
-/// Like prt_until_signal(), but waits at most until `until_ns` on CLOCK_MONOTONIC: PRT_STATUS_TIMED_OUT, and the tasks
-/// run on.
+/// Like prt_until_signal(), but waits at most until `until_ns` on CLOCK_MONOTONIC. It then returns
+/// PRT_STATUS_TIMED_OUT, and the tasks continue.
 ///
 /// Threads: an ordinary one, not a task's. Blocks.
 /// Errors: as for prt_until_signal(); PRT_STATUS_TIMED_OUT.

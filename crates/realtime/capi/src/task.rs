@@ -91,8 +91,8 @@ pub struct prt_task_options {
     pub safe_state_data: *mut c_void,
     /// For PRT_POLICY_DEADLINE: CPU time per period, ns.
     pub runtime_ns: u64,
-    /// Time from a release by which the body should return, ns; 0 for the period. With PRT_POLICY_DEADLINE it is also
-    /// the kernel's deadline.
+    /// Time after a release by which the body should return, ns; 0 means the period. With PRT_POLICY_DEADLINE it is
+    /// also the kernel's deadline.
     pub deadline_ns: u64,
     /// Offset of the releases, ns: they are at prt_epoch_ns() + offset + a multiple of the period.
     pub offset_ns: u64,

@@ -46,7 +46,7 @@ pub enum GpioError {
     },
     /// The line cannot generate interrupts.
     #[error(
-        "line {offset} of {chip} raises no interrupt ({source}): choose a line whose controller has them, see /proc/interrupts"
+        "line {offset} of {chip} raises no interrupt ({source}): choose a line whose controller supports interrupts, see /proc/interrupts"
     )]
     NoInterrupt {
         /// Name of the chip.

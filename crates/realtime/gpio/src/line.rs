@@ -76,8 +76,8 @@ impl Line {
         gpio::value(&self.fd).map_err(|e| GpioError::of_call(self.offset, e))
     }
 
-    /// Waits until an event can be read, at most `limit` (`None` means without limit). Returns `false` if none arrived.
-    /// A signal neither ends nor extends the wait.
+    /// Waits until an event can be read, but no longer than `limit` (`None` means without limit). Returns `false` if
+    /// none arrived. A signal neither ends nor extends the wait.
     ///
     /// # Errors
     /// poll(2) failed.

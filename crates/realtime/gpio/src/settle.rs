@@ -4,8 +4,8 @@ use punctual_uapi::scheduling;
 use punctual_units::{Nanos, Scheduling};
 use std::time::{Duration, Instant};
 
-/// Waits until the interrupt threads of all lines of this process are SCHED_FIFO, at most `limit`. The request of a
-/// line returns once such a thread has started, which is before it becomes FIFO 50 (irq_thread, kernel/irq/manage.c,
+/// Waits, for at most `limit`, until the interrupt threads of all lines of this process are SCHED_FIFO. The request of
+/// a line returns once such a thread has started, which is before it becomes FIFO 50 (irq_thread, kernel/irq/manage.c,
 /// 6.12): until then it competes with ordinary threads, and edges in quick succession are coalesced. Returns `false` if
 /// some threads are not ready, or none is found (in a container, or for a chip that polls).
 ///

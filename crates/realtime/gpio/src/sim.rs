@@ -106,7 +106,8 @@ impl SimChip {
 }
 
 impl Drop for SimChip {
-    /// Removes the chip. Errors are ignored, since they cannot be reported here; a folder that is left shows them.
+    /// Removes the chip. Errors are ignored, since they cannot be reported here; a folder that remains in configfs
+    /// shows that one occurred.
     fn drop(&mut self) {
         self.pulls.clear();
         if self.live {

@@ -11,7 +11,7 @@ pub struct Tally {
     /// not yet known.
     pub dropped: u64,
     /// Repetitions of the same edge without a gap. If both edges were requested, each means that one between them was
-    /// coalesced; otherwise it means nothing.
+    /// coalesced; otherwise a repetition has no meaning.
     pub repeated: u64,
     /// Sequence number and direction of the last event.
     last: Option<(u32, Edge)>,

@@ -1,5 +1,5 @@
 //! Runs every start-up check on this machine and prints one line for each. `checks hold` instead runs a SCHED_DEADLINE
-//! thread for a minute, so that the check `ForeignRtAbove` of another process can be seen to find it.
+//! thread for a minute, so that a user can see the check `ForeignRtAbove` of another process detect it.
 
 use punctual_rt::{Check, CpuId, Nanos, Next, Rt};
 

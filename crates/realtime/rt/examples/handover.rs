@@ -77,7 +77,7 @@ fn wakeups(batches: usize) -> Result<(), Box<dyn std::error::Error>> {
         s.spawn(|| (0..total).for_each(|_| ignore(at_there.recv().map(|n| back.send(n)))));
         percentiles(batches, |n| ignore(there.send(n).map(|()| at_back.recv())))
     });
-    print("there and back, receiver asleep: mailbox", ours, theirs);
+    print("round trip, receiver asleep: mailbox", ours, theirs);
     Ok(())
 }
 

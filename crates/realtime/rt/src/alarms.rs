@@ -41,7 +41,7 @@ pub struct Rung {
 }
 
 impl Rung {
-    /// Lateness of the thread's wakeup.
+    /// Returns the lateness of the thread's wakeup.
     pub fn lateness(&self) -> Nanos {
         self.woke.saturating_sub(self.due)
     }

@@ -141,7 +141,7 @@ fn refusal_advice(wanted: Scheduling, errno: Option<i32>) -> Option<String> {
     }
     let known = match errno {
         rustix::io::Errno::PERM if rustix::process::geteuid().is_root() => {
-            "root may, unless CAP_SYS_NICE was dropped (a container: --cap-add SYS_NICE) or CONFIG_RT_GROUP_SCHED gives this \
+            "root may set it, unless CAP_SYS_NICE was dropped (a container: --cap-add SYS_NICE) or CONFIG_RT_GROUP_SCHED gives this \
              cgroup no RT runtime (write 950000 to its cpu.rt_runtime_us, or move the shell to the root cgroup)"
         }
         rustix::io::Errno::PERM => {

@@ -5,9 +5,10 @@ use rustix::time::{ClockId, Timespec, clock_gettime};
 
 const SECOND: u64 = 1_000_000_000;
 
-/// Returns the current time on CLOCK_MONOTONIC: nanoseconds since boot, not counting time suspended. Reads the vDSO
-/// without a system call, except for the first call in a process, which looks up the vDSO, and before Linux 6.4
-/// (PR_GET_AUXV) reads /proc/self/auxv and allocates. [`crate::Rt`] makes this first call when it starts.
+/// Returns the current time on CLOCK_MONOTONIC: nanoseconds since boot, not counting the time during which the machine
+/// was suspended. Reads the vDSO without a system call, except for the first call in a process, which looks up the
+/// vDSO, and before Linux 6.4 (PR_GET_AUXV) reads /proc/self/auxv and allocates. [`crate::Rt`] makes this first call
+/// when it starts.
 #[inline(always)]
 pub fn monotonic() -> Nanos {
     let now = clock_gettime(ClockId::Monotonic);

@@ -73,7 +73,7 @@ mod tests {
 
     const START: u64 = 1_000_000_000;
 
-    /// A kernel timer that is advanced like hrtimer_forward().
+    /// A model of a kernel timer, which is advanced as by hrtimer_forward().
     struct Kernel {
         next: u64,
         period: u64,
@@ -130,8 +130,8 @@ mod tests {
             }
         }
 
-        /// Arbitrary counts of the kernel are reported as disagreements and limited by the clock, and each release is
-        /// still counted once.
+        /// Wrong counts of the kernel are reported as disagreements and limited by the clock, and each release is still
+        /// counted once.
         #[test]
         fn a_wrong_count_is_a_disagreement(counts in proptest::collection::vec(0u64..u64::MAX, 1..100), step in 0u64..5_000) {
             let mut e = Expiries::new(Nanos(START), Nanos(1_000), Nanos(START + 1_000_000));

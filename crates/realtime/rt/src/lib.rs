@@ -75,8 +75,8 @@
 //! # Deadlines
 //!
 //! [`Rt::deadline`] reserves CPU time instead of setting a priority: `runtime` in each `period`, by `deadline`. The
-//! kernel refuses what does not fit; [`Admission`] tells what is reserved, by which threads, and what would fit. The
-//! kernel stops a task that has used up its runtime until its next period: [`Cycle::overruns`].
+//! kernel refuses what does not fit; [`Admission`] reports how much is reserved, by which threads, and what would fit.
+//! The kernel stops a task that has used up its runtime until its next period: [`Cycle::overruns`].
 //!
 //! ```no_run
 //! use punctual_rt::{Admission, Nanos, Next, Rt};
@@ -99,7 +99,7 @@
 //! # Testing
 //!
 //! A body is a closure over plain data, so its logic is tested without a thread: construct a [`Cycle`] and call it.
-//! Under SCHED_OTHER everything works without privileges, but wakeups are later; [`try_scheduling`] tells whether a
+//! Under SCHED_OTHER everything works without privileges, but wakeups are later; [`try_scheduling`] shows whether a
 //! policy is granted. For timing, measure the machine with `punctual prove`, then the program: [`TaskStats`] has
 //! histograms over all releases. It also has the page faults of the thread, which should be 0, and its context
 //! switches, which should be one per release.

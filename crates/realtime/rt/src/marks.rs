@@ -114,7 +114,7 @@ impl Marks {
         let errno = (errno != 0).then(|| Errno::from_raw_os_error(errno))?;
         let remedy = match errno {
             Errno::BADF => "; tracing is off: echo 1 > /sys/kernel/tracing/tracing_on",
-            Errno::INVAL => "; the option is off: echo 1 > /sys/kernel/tracing/options/markers",
+            Errno::INVAL => "; the option `markers` is off: echo 1 > /sys/kernel/tracing/options/markers",
             _ => "",
         };
         Some(format!("{failed} of {} marks are not in the trace: write: {errno}{remedy}", written + failed))

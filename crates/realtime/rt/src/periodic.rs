@@ -1,4 +1,4 @@
-//! An absolute periodic loop in which every period is accounted for.
+//! A periodic loop with absolute release times, in which every period is accounted for.
 
 use crate::clock::{monotonic, timespec};
 use crate::wait::Wait;

@@ -9,8 +9,8 @@ use punctual_units::Nanos;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// A periodic POSIX timer, absolute on CLOCK_MONOTONIC, that signals the calling thread: timer_create(2),
-/// SIGEV_THREAD_ID. Each period is one sigwaitinfo(2), whose result contains the overrun count. On PREEMPT_RT it is a
-/// soft timer, like [`Timerfd`](crate::Timerfd).
+/// SIGEV_THREAD_ID. Each wait is one call of sigwaitinfo(2), whose result contains the overrun count. On PREEMPT_RT it
+/// is a soft timer, like [`Timerfd`](crate::Timerfd).
 pub struct Signalled {
     timer: PosixTimer,
     period: Nanos,

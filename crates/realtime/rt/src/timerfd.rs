@@ -10,7 +10,7 @@ use rustix::io::{Errno, read};
 use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// A periodic timerfd, absolute on CLOCK_MONOTONIC: timerfd_create(2). Each period is one read(2).
+/// A periodic timerfd, absolute on CLOCK_MONOTONIC: timerfd_create(2). Each wait is one call of read(2).
 ///
 /// A soft timer on PREEMPT_RT: it expires in softirq context, so even a SCHED_FIFO 80 thread that reads it waits for
 /// ktimers/N (SCHED_FIFO 1; before Linux 6.1 ksoftirqd/N), and for everything that runs before that thread. If a

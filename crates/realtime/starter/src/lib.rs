@@ -35,12 +35,12 @@ pub enum Error {
         "{0:?} is not a valid program name: use a letter, then letters, digits and -, at most 32 characters, all lower case"
     )]
     Name(String),
-    #[error("{0:?} is the name of a folder of cargo: choose another")]
+    #[error("{0:?} is the name of one of cargo's folders: choose another name")]
     Cargo(String),
-    /// Of a crate of the library, or of this tool.
-    #[error("{0:?} is a name of punctual's own: choose one that does not begin with punctual")]
+    /// The name is that of a crate of the library, or of this tool.
+    #[error("{0:?} is reserved for punctual itself: choose a name that does not begin with punctual")]
     Own(String),
-    #[error("the path of the library cannot stand in Cargo.toml, since it is not UTF-8 or has control characters: {:?}", .0.display())]
+    #[error("the path of the library cannot be written to Cargo.toml, because it is not UTF-8 or contains control characters: {:?}", .0.display())]
     Library(PathBuf),
     #[error("{} already exists: name another folder, or remove it", .0.display())]
     Exists(PathBuf),
@@ -145,7 +145,7 @@ fn place<'n>(project: &Dir, name: &'n Path) -> Result<(Option<Dir>, &'n Path), E
     Ok((dir, name))
 }
 
-/// Folders in cargo's target folder, which no program may be named like.
+/// Names of folders in cargo's target folder; a program must not have one of these names.
 const OF_CARGO: [&str; 4] = ["build", "deps", "examples", "incremental"];
 
 fn checked(name: &str, language: Language) -> Result<&str, Error> {
@@ -164,7 +164,7 @@ fn checked(name: &str, language: Language) -> Result<&str, Error> {
     Ok(name)
 }
 
-/// A workspace of its own, since the folder may be created within another.
+/// Returns the Cargo.toml. The project is its own workspace, because its folder may be created within another one.
 fn manifest(name: &str, library: &str) -> String {
     let library = library.replace('\\', "\\\\").replace('"', "\\\"");
     format!(

@@ -14,7 +14,7 @@ struct Sample {
     late: Nanos,
 }
 
-/// SECONDS and CPU.
+/// Returns SECONDS and CPU; `None` if the arguments are invalid.
 fn arguments() -> Option<(u64, Option<CpuId>)> {
     let given: Vec<String> = std::env::args_os().skip(1).map(|word| word.into_string().ok()).collect::<Option<_>>()?;
     let number = |text: &String| text.parse::<u32>().ok();

@@ -7,7 +7,8 @@
 //! `policy` is `fifo:N`, `rr:N`, `deadline:RUNTIME_US/PERIOD_US` or `other`; `sleep` is `absolute`, `relative`,
 //! `realtime` (clock_nanosleep(2) on CLOCK_REALTIME) or `never`. The application uses `busy` ms of CPU time in each
 //! period of `period` ms, and skips missed periods. With `faults=yes` it allocates memory in every period; `lock=no`
-//! and `slack=0` leave memory and timer slack (PR_SET_TIMERSLACK, ns) unchanged. It runs until it is killed.
+//! leaves memory unlocked, and `slack=0` leaves the timer slack (/proc/self/timerslack_ns) unchanged. It runs until it
+//! is killed.
 
 use punctual_units::{CpuList, Nanos, Scheduling};
 use rustix::mm::{MlockAllFlags, mlockall};

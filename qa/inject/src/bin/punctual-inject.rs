@@ -1,4 +1,4 @@
-//! Injects delays and records what happened in a folder; for guests and for manual experiments:
+//! Injects delays and writes a record of them to a folder; for guests and for manual experiments:
 //!
 //! ```text
 //! punctual-inject FOLDER [cpu=1] [other=0] [bursts=8] [length_ms=16] [late_us=2000] [seed=1] [KIND…]
@@ -120,7 +120,8 @@ fn run_chains(folder: &Path, words: &[String]) -> Anything {
     Ok(())
 }
 
-/// Injects one kind into a folder of its own. If that is impossible, a file in the folder contains the reason.
+/// Injects one kind of delay or chain and stores the results in a folder of its own. If the injection is impossible or
+/// fails, a file in that folder contains the reason.
 fn each(folder: &Path, name: &str, inject: impl FnOnce(&Path) -> Result<String, InjectError>) -> Anything {
     let place = folder.join(name);
     std::fs::create_dir_all(&place)?;

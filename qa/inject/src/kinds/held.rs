@@ -54,7 +54,8 @@ fn of_no_thread(config: &Config, class: &str, what: &str) -> Burst {
     Burst { tid: None, comm: None, what: Some(what.into()), ..burst(config, class) }
 }
 
-/// Requests the kinds in turn, from CPU `cpu`; the victim's CPU is the one that is occupied.
+/// Makes the module occupy the victim's CPU with each of these kinds of section in turn. The requests are written on
+/// CPU `cpu`.
 fn hold(config: &Config, kinds: &[&str], cpu: u32, burst: Burst) -> Result<Vec<Burst>, InjectError> {
     let mut module = match OpenOptions::new().write(true).open(MODULE) {
         Err(e) if e.kind() == ErrorKind::NotFound => {

@@ -1,7 +1,7 @@
-//! Delays by the timer interrupt, which wakes hundreds of real-time threads of lower priority than the victim at one
-//! instant. Their timers expire in the interrupt even on PREEMPT_RT (kernel/time/hrtimer.c, `__hrtimer_init_sleeper`).
-//! User space can observe the end only when the first of these threads runs: by then the interrupt has ended and the
-//! victim has run.
+//! Delays caused by the timer interrupt, which wakes hundreds of real-time threads of lower priority than the victim at
+//! one instant. Their timers expire in the interrupt even on PREEMPT_RT (kernel/time/hrtimer.c,
+//! `__hrtimer_init_sleeper`). User space can observe the end only when the first of these threads runs: by then the
+//! interrupt has ended and the victim has run.
 
 use crate::InjectError;
 use crate::child::begin;

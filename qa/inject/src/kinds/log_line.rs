@@ -1,5 +1,5 @@
-//! Delays by a long line in the kernel log on a serial console, which kernels without PREEMPT_RT print with interrupts
-//! disabled (kernel/printk/printk.c, `console_emit_next_record`), by polling the port.
+//! Delays caused by a long line in the kernel log on a serial console, which kernels without PREEMPT_RT print with
+//! interrupts disabled (kernel/printk/printk.c, `console_emit_next_record`), by polling the port.
 
 use crate::InjectError;
 use crate::child::begin;

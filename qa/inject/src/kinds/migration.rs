@@ -1,6 +1,6 @@
-//! Delays by migration: the victim waits for another thread, is moved to another CPU (sched_setaffinity(2)), and waits
-//! there for another thread. The move itself is short; the injection tests whether time is attributed to the thread on
-//! the CPU on which the victim waited.
+//! Delays caused by migration: the victim waits for another thread, is moved to another CPU (sched_setaffinity(2)), and
+//! waits there for another thread. The move itself is short; the injection tests whether time is attributed to the
+//! thread on the CPU on which the victim waited.
 
 use crate::InjectError;
 use crate::child::begin;

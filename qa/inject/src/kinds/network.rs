@@ -1,6 +1,6 @@
-//! Delays by a long softirq: one broadcast datagram on `lo`, steered to the victim's CPU (RPS), which NET_RX copies to
-//! thousands of sockets. On PREEMPT_RT it runs in a thread (ksoftirqd, since Linux 6.10 backlog_napi), whose priority
-//! is raised above the victim's, as is often recommended for RT kernels.
+//! Delays caused by a long softirq: one broadcast datagram on `lo`, steered to the victim's CPU (RPS), which NET_RX
+//! copies to thousands of sockets. On PREEMPT_RT it runs in a thread (ksoftirqd, since Linux 6.10 backlog_napi), whose
+//! priority is raised above the victim's, as is often recommended for RT kernels.
 //!
 //! Another CPU observes start and end: it polls the sockets that get the first and the last copy.
 
@@ -15,7 +15,7 @@ use rustix::net::{AddressFamily, RecvFlags, SocketType, bind, recv, socket, sock
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
 use std::os::fd::OwnedFd;
 
-/// Number of sockets: at the start, and at most.
+/// Number of sockets at the start; [`MAX`] is the maximum.
 const FEW: usize = 300;
 const MAX: usize = 40_000;
 /// Time after which a datagram is considered lost, ns.

@@ -1,6 +1,6 @@
-//! Delays by an ordinary thread in a long system call: poll(2) with one descriptor listed many thousand times, all of
-//! which the kernel checks without a preemption point (fs/select.c, `do_poll`). Kernels with full preemption preempt
-//! it, others do not.
+//! Delays caused by an ordinary thread in a long system call: poll(2) with one descriptor listed many thousand times,
+//! all of which the kernel checks without a preemption point (fs/select.c, `do_poll`). Kernels with full preemption
+//! preempt it, others do not.
 
 use crate::InjectError;
 use crate::child::begin;

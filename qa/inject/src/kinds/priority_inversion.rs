@@ -1,5 +1,5 @@
-//! Delays by priority inversion: a thread of low priority holds a PI lock (FUTEX_LOCK_PI, futex(2)) for which a thread
-//! of FIFO 90 waits, so it runs before the victim, with the priority of the waiting thread.
+//! Delays caused by priority inversion: a thread of low priority holds a PI lock (FUTEX_LOCK_PI, futex(2)) for which a
+//! thread of FIFO 90 waits, so it runs before the victim, with the priority of the waiting thread.
 
 use crate::InjectError;
 use crate::child::begin;

@@ -16,8 +16,8 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 const SECOND: u64 = 1_000_000_000;
 /// Minimum length of the ordinary thread's intervals on the CPU that are recorded, ns.
 const MIN: u64 = 50_000;
-/// Time by which the ordinary thread starts before the thread that starves it, ns: on PREEMPT_RT a starved ktimers
-/// thread would never wake it.
+/// Time from the start of the ordinary thread to the start of the thread that starves it, ns. Without this head start,
+/// on PREEMPT_RT the starved ktimers thread would never wake the ordinary one.
 const HEAD_START: u64 = 20_000_000;
 const MAX_GAPS: usize = 10_000;
 const STARVED: &str = "starved";
@@ -36,7 +36,7 @@ pub(super) fn run(config: &Config) -> Result<Vec<Burst>, InjectError> {
 }
 
 /// Injects throttling that leaves the CPU idle: nothing else should run while the spinning thread is throttled, and the
-/// gaps in that thread show when this is.
+/// gaps between its clock reads show when it was throttled.
 pub(super) fn idle(config: &Config) -> Result<Vec<Burst>, InjectError> {
     const MIN: u64 = 20_000_000;
     if class()? != "rt_throttling" {

@@ -1,6 +1,6 @@
-//! Delays by thousands of timers (timerfd_create(2)) that expire at one instant on the victim's CPU: in the timer
-//! interrupt; on PREEMPT_RT in the HRTIMER softirq, whose thread (ktimers, otherwise ksoftirqd) is raised above the
-//! victim.
+//! Delays caused by thousands of timers (timerfd_create(2)) that expire at one instant on the victim's CPU: in the
+//! timer interrupt; on PREEMPT_RT in the HRTIMER softirq, whose thread (ktimers, otherwise ksoftirqd) is raised above
+//! the victim.
 //!
 //! Another CPU observes start and end: it polls the first and the last timer.
 

@@ -1,5 +1,5 @@
-//! Delays by the function tracer, left on in the top instance: every kernel function takes longer, and no thread is
-//! responsible.
+//! Delays caused by the function tracer, left on in the top instance: every kernel function takes longer, and no thread
+//! is responsible.
 
 use crate::InjectError;
 use crate::capture::TRACEFS;

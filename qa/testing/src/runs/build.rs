@@ -28,7 +28,7 @@ pub struct Shape {
     pub base: u64,
     /// Width of the main part of the distribution, ns.
     pub body: u64,
-    /// Step of the tail, ns: with every step of this size the number of samples halves.
+    /// Step of the tail, ns: whenever the latency increases by this much, the number of samples halves.
     pub tail: u64,
 }
 

@@ -1,13 +1,15 @@
-//! Whether the longest cycles name what made them long.
+//! Checks whether the longest cycles in a result name what made them long.
 
 use punctual_model::Cycle;
 
-/// Ways to make a cycle long, and the name of what does it; none: the thread itself.
+/// Ways to make a cycle long, each with the name of the thread that causes it; `None` if it is the measured thread
+/// itself.
 pub const CULPRITS: [(&str, Option<&str>); 3] = [("thief", Some("thief")), ("holder", Some("holder")), ("burst", None)];
-/// CPU time of a cycle that nothing makes longer.
+/// CPU time of a cycle without an injected delay, ns.
 const WORK_NS: u64 = 200_000;
 
-/// What takes most of a cycle's time beyond its usual work: a thread, or the thread's own work (`None`).
+/// Returns the longest part of a cycle's time apart from its usual work, ns, and the name of its cause; `None` if the
+/// cause is the thread's own work.
 fn named(cycle: &Cycle) -> (u64, Option<String>) {
     let delays = cycle.delays.iter().map(|cause| {
         let name = cause.comm.as_ref().or(cause.what.as_ref()).cloned();
@@ -22,8 +24,8 @@ fn named(cycle: &Cycle) -> (u64, Option<String>) {
     delays.chain(blocked).chain([own, (cycle.behind_ns, Some("behind".to_owned()))]).max().unwrap_or_default()
 }
 
-/// Of the cycles in which an injected time is most of what made them long: how many there are, and those that do not
-/// name it.
+/// Considers the cycles whose excess time is mostly injected. Returns their number, and those that do not name
+/// `culprit`.
 pub fn scored<'a>(cycles: &'a [Cycle], injected: &[(u64, u64)], culprit: Option<&str>) -> (u64, Vec<&'a Cycle>) {
     let within = |cycle: &Cycle| {
         let (from, to) = (cycle.release_ns, cycle.release_ns + cycle.length_ns);

@@ -13,9 +13,9 @@ const TRUTH: &str = include_str!("truth.c");
 const STAGES: &str = include_str!("stages.c");
 const CULPRIT: &str = include_str!("culprit.c");
 
-/// Runs for each way to make a cycle long; each has the eight longest cycles.
+/// Number of runs for each way to make a cycle long; each run reports its eight longest cycles.
 const ROUNDS: usize = 4;
-/// Share of the cycles made long on purpose that must name the reason.
+/// Minimum share of the deliberately lengthened cycles that must name their cause.
 const NAMED: f64 = 0.97;
 
 /// Share by which a mean or maximum may differ; a difference of [`NEAR_NS`] is also accepted, because the program

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-/// Other names that a run creates or uses for incomplete files.
+/// Names that a run creates or uses for incomplete files, in addition to [`TARGETS`].
 const OTHERS: [&str; 7] =
     [".run.json.new", ".manifest.json.new", ".report.html.new", ".worst.jsonl.new", "hist", "traces", "segments"];
 

@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// Let another user redirect what root writes below that user's folder; nothing outside it may change
+/// Let another user try to redirect what root writes below that user's folder; nothing outside it may change
 /// (docs/security.md)
 ///
 /// Needs root and tracefs. Symbolic and hard links are put at the names of results before, while and after these are

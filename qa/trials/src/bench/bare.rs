@@ -11,8 +11,8 @@ use std::time::Duration;
 pub struct Wanted {
     period_ns: i64,
     seconds: i64,
-    /// Let the main thread wake every 10 ms on the same CPU at SCHED_OTHER, as the main thread of cyclictest does: on
-    /// some kernels this alone makes the periodic thread's wakeups cheaper
+    /// Let the main thread wake every 10 ms on the same CPU under SCHED_OTHER, as the main thread of cyclictest does:
+    /// on some kernels this alone makes the periodic thread's wakeups cheaper
     #[arg(long)]
     ticking: bool,
 }

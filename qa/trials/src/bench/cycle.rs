@@ -117,9 +117,9 @@ fn example() -> Result<PathBuf, String> {
     program.ok_or_else(|| "cargo did not build the example `cycle`".into())
 }
 
-/// Returns instructions and system calls of the shortest cycle of the thread with that name, or of the only thread.
-/// Other cycles are longer because they read the clock while the kernel updated it, and so read it again (28
-/// instructions): with a stop at each instruction, a cycle takes milliseconds.
+/// Returns the numbers of instructions and system calls in the shortest cycle of the thread with that name, or of the
+/// only thread. Other cycles are longer because they read the clock while the kernel updated it, and so read it again
+/// (28 instructions): with a stop at each instruction, a cycle takes milliseconds.
 fn measure(file: &Path, words: &[&str], thread: Option<&str>) -> Result<(u64, u64), String> {
     let child = Command::new(file).args(words).stdout(Stdio::null()).spawn();
     let mut child = child.map_err(|e| format!("{}: {e}", file.display()))?;

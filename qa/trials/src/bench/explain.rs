@@ -13,7 +13,7 @@ use std::time::Instant;
 /// Limit for the upper bound of the ratio of our time to trace-cmd's: four times as fast.
 const BAR: f64 = 0.25;
 const CONFIDENCE: f64 = 0.95;
-/// Events in a typical trace for latencies.
+/// Events in a typical latency trace.
 const EVENTS: [&str; 8] = [
     "sched",
     "irq",

@@ -1,8 +1,8 @@
 //! Measures the CPU time per cycle, compared with other programs.
 //!
-//! Both programs run at the same time on two CPUs and then exchange these, so that disturbances affect both. A pair is
-//! the geometric mean of the two ratios. First the other program runs against itself: if that interval is wider than
-//! the limit, the method is too imprecise on this machine, and the output says so.
+//! Both programs run at the same time on two CPUs and then swap CPUs, so that disturbances affect both. A pair is the
+//! geometric mean of the two ratios. First the other program runs against itself: if that interval is wider than the
+//! limit, the method is too imprecise on this machine, and the output says so.
 
 use std::fs;
 use std::process::{Child, Command, Stdio};

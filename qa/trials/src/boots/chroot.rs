@@ -1,6 +1,6 @@
 //! Kills the program's fix, trial boot and undo with SIGKILL at random moments, on a copy of the guest's disk and with
-//! its grub-mkconfig: a run takes seconds, so hundreds are possible. Then another program changes the same files in
-//! between.
+//! its grub-mkconfig: a run takes seconds, so hundreds are possible. Also tests undo after another program has changed
+//! the same files in the meantime.
 
 use super::place::{Place, Tree, difference, length};
 use super::{Bench, expect};
@@ -18,7 +18,7 @@ const OWN: &str = "/etc/default/grub.d/60-punctual.cfg";
 const DRAFTS: [&str; 2] = ["boot/grub/grub.cfg.punctual", "boot/grub/grub.cfg.punctual.new"];
 const UNDO: &[&str] = &[PROGRAM, "undo"];
 
-/// The original copy, and the rule that is fixed in it.
+/// The copy of the disk, its original state, and the rule that is fixed in it.
 struct Tried<'a> {
     place: &'a Place,
     rule: &'a str,
@@ -185,7 +185,8 @@ impl Tried<'_> {
         ))
     }
 
-    /// The distribution's package changes its own file and regenerates the menu, as its maintainer scripts do.
+    /// Tests that undo removes only this program's changes after the distribution's package has changed its own file
+    /// and regenerated the menu, as its maintainer scripts do.
     fn updated(&self) -> Result<String, String> {
         self.good(&self.fix(&[]))?;
         let update = format!("sed -i 's/^GRUB_TIMEOUT=.*/GRUB_TIMEOUT=3/' {DEFAULTS} && update-grub");

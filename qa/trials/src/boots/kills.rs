@@ -42,7 +42,8 @@ pub fn run(bench: &Bench) -> Result<String, String> {
     }
 }
 
-/// Makes one kill, and the boot that repairs it. Returns true if the fix or undo was over when the kill came.
+/// Kills the emulator once, and boots the guest again to undo what is left. Returns true if the fix or undo had already
+/// finished when it was killed.
 fn one(bench: &Bench, guest: &DiskGuest, name: &str, what: &str, after: Duration) -> Result<bool, String> {
     let word = &bench.word;
     let script = match what {

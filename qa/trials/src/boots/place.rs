@@ -59,8 +59,8 @@ impl Place {
         root.join(inner.strip_prefix("/").unwrap_or(&inner)).join(path.trim_start_matches('/'))
     }
 
-    /// Returns a command that runs in the namespace. The started process becomes the command after three exec(2), so
-    /// killing the process kills the command.
+    /// Returns a command that runs in the namespace. The started process becomes the command after three calls of
+    /// exec(2), so killing the process kills the command.
     pub fn command(&self, words: &[&str]) -> Command {
         let mut command = Command::new("/usr/bin/nsenter");
         command.args(["-t", &self.holder.id().to_string(), "-m", "/usr/sbin/chroot"]).arg(self.folder.join("root"));

@@ -14,7 +14,7 @@ const BACK: &str = "grep -q punctual.trial /proc/cmdline && exit 10
     echo \"$said\" | grep -q 'failed and the machine fell back' || exit 12
     grep -q . /var/lib/punctual/trial || exit 13";
 
-/// One trial: what is done in each boot after it was armed, and whether the trial boot breaks.
+/// One trial: what is done in each boot after the trial was armed, and whether the trial boot breaks.
 struct Case {
     name: &'static str,
     /// Shell commands after arming, in the same boot.

@@ -116,8 +116,8 @@ fn judge(row: &mut Row, chain: &Chain, victim: Option<&Victim>) {
     }
 }
 
-/// Returns the reported links, and the causes that name another thread. Shorter ones, which are interrupts that wake
-/// the thread, are omitted.
+/// Returns the reported links, and the causes that name another thread. Causes shorter than [`SAME_NS`] are omitted:
+/// they are the interrupts that wake the thread.
 fn named(victim: &Victim) -> Vec<Named> {
     let links = victim.chain.iter().map(|link| Named { tid: link.tid, ns: link.ns, text: link.sentence.clone() });
     let places = victim.causes.iter().filter_map(|cause| {

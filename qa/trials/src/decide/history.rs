@@ -9,7 +9,7 @@ use punctual_stats::{LEARNT, SplitMix64};
 
 const LOADS: [&str; 12] = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"];
 const YEAR: usize = 365;
-/// The night of the shift, if there is one, and the number of nights within which it should be detected.
+/// The night of the shift, if there is one. It should be detected within [`WITHIN`] nights.
 const SHIFT: usize = 100;
 const WITHIN: usize = 10;
 const RISE: f64 = 1.25;
@@ -20,7 +20,7 @@ const OFF: f64 = 0.3;
 #[derive(Clone, Copy)]
 enum Noise {
     Normal,
-    /// One night in twelve is slower by a factor of e^(3 spreads) on average.
+    /// In one night of twelve the logarithm of each value is higher, by three standard deviations on average.
     Spikes,
 }
 

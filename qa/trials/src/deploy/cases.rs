@@ -29,7 +29,8 @@ pub struct Case {
     pub comes: Comes,
 }
 
-/// Shell commands that install a first process which occupies the only CPU forever, with RT throttling disabled.
+/// Shell commands that install an init process (PID 1) which occupies the only CPU forever, with RT throttling
+/// disabled.
 const HOG: &str = "printf '%s\\n' '#!/bin/sh' 'mount -t proc proc /proc 2> /dev/null' 'echo -1 > /proc/sys/kernel/sched_rt_runtime_us' \
     'chrt -f 99 sh -c \"while :; do :; done\"' > /usr/sbin/hog; chmod 755 /usr/sbin/hog";
 const HANG: &str =

@@ -1,5 +1,5 @@
-//! Makes every writing system call of `punctual watch` fail, once or from then on, with strace(1)'s fault injection:
-//! the measurement must continue.
+//! Makes every writing system call of `punctual watch` fail with strace(1)'s fault injection, either that call alone or
+//! that call and all later ones: the measurement must continue.
 
 use super::document;
 use super::watching::Series;

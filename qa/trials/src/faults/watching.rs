@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 const WATCH: &str = "punctual watch -q --block 1s -i 10ms --out /tmp/r";
 const YEAR: i64 = 31_536_000;
 const STEPS: [&str; 2] = ["the wall clock was set forward by 365 days", "the wall clock was set back by 730 days"];
-/// Maximum lateness of an emulated CPU without a clock change, ns.
+/// Maximum accepted latency on an emulated CPU, ns; a clock step must not cause a longer one.
 const LATEST_NS: u64 = 100_000_000;
 
 /// The series copied from a guest.
@@ -43,8 +43,8 @@ impl Series {
         notes.filter_map(|line| line["text"].as_str()).collect()
     }
 
-    /// Returns the number of releases on the CPU with the fewest, after checking that each of them ran or was skipped,
-    /// and the worst latency.
+    /// Returns the number of releases on the CPU with the fewest, after checking that measured and skipped releases add
+    /// up, and the worst latency of all CPUs.
     pub fn periods(&self) -> Result<(u64, u64), String> {
         let cpus = self.watch["cpus"].as_array().filter(|cpus| !cpus.is_empty()).ok_or("no CPUs in watch.json")?;
         let (mut least, mut latest) = (u64::MAX, 0);

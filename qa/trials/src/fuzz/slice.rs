@@ -162,8 +162,8 @@ fn words(words: &[&str]) -> String {
     words.iter().map(|word| format!("\"{}\"\n", word.bytes().map(letter).collect::<String>())).collect()
 }
 
-/// Parses libFuzzer's output: the statistics in the last line that has them, the final count, and the reason for its
-/// end.
+/// Parses libFuzzer's output: the statistics in the last line that has them, the final count, and the reason why it
+/// ended.
 fn read(text: &str) -> Slice {
     let mut slice = Slice::default();
     let (mut what, mut file) = (None, None);

@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// Accepted delay beyond the time in the arguments, and the time that this program needs to notice the end.
+/// Accepted delay beyond the time in the arguments. [`NOTICED`] is added for the time that this program needs to notice
+/// the end.
 const GRACE: Duration = Duration::from_secs(10);
 const NOTICED: Duration = Duration::from_secs(2);
 /// Time limit of a command that computes with the 5 % of a CPU that a real-time thread leaves: it ends later, although
@@ -132,7 +133,7 @@ struct Trial<'a> {
     place: &'a Path,
     tried: std::cell::Cell<u32>,
     late: std::cell::RefCell<Vec<String>>,
-    /// Duration of the undisturbed command on this machine, which other programs lengthen.
+    /// Duration of the command on this machine if nothing is stopped or starved.
     usual: std::cell::Cell<Duration>,
 }
 
@@ -249,7 +250,7 @@ impl Trial<'_> {
     }
 }
 
-/// Returns true if the command ended by a panic, which aborts, or by a signal that nothing sent.
+/// Returns true if the command panicked or was ended by a signal that indicates a crash (such as SIGSEGV or SIGABRT).
 pub fn is_panic(status: &ExitStatus, said: &str) -> bool {
     said.contains("panicked at") || matches!(status.signal(), Some(4 | 6 | 7 | 8 | 11))
 }

@@ -4,7 +4,7 @@
 //! of every injected thread or class is within 5 points of the log, and if a cause that took more than 55 % of the
 //! delay comes first. The log of a thread that spins or waits includes interrupts that took time from it, so the
 //! reported share may be smaller by their time. If the log gives bounds for the ends of a burst, the share must be
-//! within these bounds, with the same 5 points.
+//! within these bounds, with the same tolerance of 5 points.
 
 use crate::guests::{folders, name_of};
 use punctual_explain::{Cause, Confidence, ExplainOptions, Explanation, Facts, Victim, Victims, explain};
@@ -15,11 +15,12 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::path::Path;
 
-/// Accepted difference between the shares.
+/// Accepted difference between the reported share and the logged share.
 const POINTS: f64 = 0.05;
 /// Share of the delay above which a cause must be named first.
 const MAX: f64 = 0.55;
-/// Minimum share of a delay, and minimum ns, of bursts that count.
+/// Minimum share of a delay that injected bursts must take for the wakeup to count; they must also take at least
+/// [`MIN_NS`].
 const MIN_PART: f64 = 0.1;
 const MIN_NS: u64 = 1_000_000;
 /// Maximum difference between the release on the victim's clock and the due time in the trace for which they count as

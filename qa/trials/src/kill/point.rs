@@ -30,7 +30,7 @@ pub struct Point {
     /// Time from the start of the run to the kill, s.
     pub lived: f64,
     pub lost: f64,
-    /// Time until none of the run's processes was running, s.
+    /// Time that the check after the kill waited until none of the run's processes was running, s.
     pub gone_after: f64,
     pub traced: bool,
     pub half_window: bool,
@@ -155,7 +155,7 @@ impl Killed<'_> {
     }
 }
 
-/// Checks that every release ran or was skipped, also after a kill.
+/// Checks that measured and skipped releases add up to all releases, also after a kill.
 fn adds_up(result: &Value) -> Result<(), String> {
     for phase in result["phases"].as_array().ok_or("no phases in the document")? {
         for cpu in phase["cpus"].as_array().ok_or("a phase without CPUs")? {

@@ -12,8 +12,8 @@ const END: &str = "LOOK-END";
 /// Time limit of a boot. It takes some 30 s, but is emulated and may run together with other work.
 const LIMIT: Duration = Duration::from_secs(400);
 
-/// A board and what is expected of it. If QEMU does not emulate its network, the board is tested without one, which the
-/// output says.
+/// A board and what is expected of it. If QEMU does not emulate its network, the board is tested without a network, and
+/// the output says so.
 pub struct Board {
     pub key: &'static str,
     machine: Machine,

@@ -51,7 +51,7 @@ const COMMANDS: &[(&str, &[&str])] = &[
     ("history", &["history", "add", "RUN", "--db", "OUT"]),
 ];
 
-/// Time allowed in addition to the duration in the arguments, which includes delays on a busy machine.
+/// Time allowed in addition to the duration in the arguments, including an allowance for a busy machine.
 const LIMIT: Duration = Duration::from_secs(17);
 
 #[derive(Clone, Copy)]

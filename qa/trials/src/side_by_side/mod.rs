@@ -9,7 +9,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Options of both programs. The spikes have the time at which each delay was found. Both programs hold
+/// Options of both programs. With `--spike`, both report the time at which each delay was found. Both programs hold
 /// /dev/cpu_dma_latency at 0.
 const OPTIONS: &str = "-q -m -p 80 -i 1000 -t 1 -h 2000 --spike 500 --secaligned -D 4";
 /// Order of the runs in a group, in which drift affects both programs alike.

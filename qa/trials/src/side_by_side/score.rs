@@ -37,19 +37,19 @@ struct Program {
     runs: u32,
     failed: u32,
     sizes: BTreeMap<u64, Size>,
-    /// Number of samples above [`TAIL`], and number of injected delays.
+    /// Number of samples above [`TAIL`], whether injected or not.
     tail: u64,
     injected: u64,
     /// Number of runs whose largest latency belongs to the largest delay found.
     max_is_injected: u32,
-    /// Medians and 99th percentiles of the wakeups that no injection delayed, µs.
+    /// Median of each run's wakeups that no injection delayed, µs; `p99s` has the 99th percentiles.
     medians: Vec<u64>,
     p99s: Vec<u64>,
 }
 
 /// Latency above which a sample belongs to the tail, µs. The smallest injected delay is 1 ms.
 const TAIL: u64 = 800;
-/// Time by which a wakeup may exceed the injected delay and the run's 99th percentile, µs.
+/// Time by which a wakeup may exceed the sum of the injected delay and the run's 99th percentile, µs.
 const SLACK: i64 = 100;
 
 pub fn table(folder: &Path) -> Result<String, String> {

@@ -30,9 +30,9 @@ const GOVERNORS: &str = "/sys/devices/system/cpu/cpufreq";
 enum Change {
     /// This program makes the change, with these arguments, after another command of it.
     Own { first: &'static [&'static str], words: &'static [&'static str], named: &'static str },
-    /// A file's value is changed to that of the two values which it does not have.
+    /// A file's value is changed to whichever of the two values it does not already have.
     Value { path: String, values: [&'static str; 2] },
-    /// The file that replaces a governor's is changed.
+    /// The file that stands in for a CPU's scaling_governor is changed.
     Governor,
     /// Another program runs, and is stopped afterwards.
     Program { words: &'static [&'static str], named: &'static str },

@@ -16,7 +16,7 @@ use std::cell::Cell;
 use std::time::Instant;
 
 const SEED: u64 = 20_260_101;
-/// Highest allowed error rate, and highest allowed upper 95 % limit of it.
+/// Highest allowed error rate; its upper 95 % confidence limit may be at most [`MAX_UPPER`].
 const MAX: f64 = 0.05;
 const MAX_UPPER: f64 = 0.06;
 
@@ -113,7 +113,7 @@ impl Runs<'_> {
     }
 }
 
-/// Number of runs that passed, failed, and ran in total.
+/// Number of runs that passed, number that failed, and total number.
 pub struct Rates {
     passed: usize,
     failed: usize,

@@ -22,7 +22,7 @@ const STEPS: u64 = 50;
 /// A table of the probability that a latency exceeds the limit, by the value of the AR(1) process.
 struct Beyond(Vec<f64>);
 
-/// Range of the AR(1) process's values in the table, and entries per unit.
+/// The table covers values of the AR(1) process between minus and plus this number, with [`FINE`] entries per unit.
 const WIDEST: f64 = 8.0;
 const FINE: f64 = 200.0;
 

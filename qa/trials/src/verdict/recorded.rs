@@ -13,7 +13,7 @@ use std::collections::HashMap;
 pub const PERIOD: Nanos = Nanos::from_millis(1);
 /// Latency limit of every claim.
 pub const LIMIT: Nanos = Nanos::from_micros(100);
-/// Latencies of releases that are on time, and of late ones, ns.
+/// Latency of a release that is on time, ns; that of a late one is [`LATE`].
 const IN_TIME: u64 = 5_000;
 const LATE: u64 = 150_000;
 const PHASE: &str = "1-idle";

@@ -45,7 +45,8 @@ fn sources(share: f64) -> Vec<(String, Source, u64)> {
     ]
 }
 
-/// Returns the claim. A disturbance makes at most one release more late than its length in periods.
+/// Returns the claim. The number of releases that a disturbance makes late exceeds its length in periods by at most
+/// one.
 fn claim(p: f64, stall: u64) -> Claim {
     Claim {
         quantity: Quantity::Exceedance { limit: LIMIT, p },

@@ -69,7 +69,8 @@ impl Sizes {
 pub enum Arrivals {
     /// An event begins with the same probability at each release outside of an event.
     Random,
-    /// An event begins every this many releases, starting at a random phase. One late release may be missing.
+    /// Events begin at a fixed interval of this many releases, starting at a random phase. One late release may be
+    /// missing.
     Every(u64),
 }
 
@@ -192,7 +193,7 @@ impl Track {
         self.last = Some(event);
     }
 
-    /// Returns the counts after this many releases, of which at least the first of the last event has happened.
+    /// Returns the counts after this many releases, which must include the first release of the last event.
     pub fn at(&self, released: u64) -> Counts {
         let Some(last) = self.last else { return Counts { released, ..Counts::default() } };
         let late = ((released - 1 - last.start) / last.every + 1).min(last.late);

@@ -27,7 +27,7 @@ const LOADS: [&str; 5] = ["cpu", "memory", "io", "scheduler", "timers"];
 /// Longest injected delay, ns. Throttling of real-time threads would interfere with longer delays.
 const LONGEST: u64 = 400_000_000;
 
-/// Files in the directory of the trial.
+/// Names of the files and folders in the trial's directory.
 pub(crate) const SERIES: &str = "series";
 pub(crate) const SAMPLES: &str = "samples.jsonl";
 pub(crate) const INJECTED: &str = "injected.jsonl";

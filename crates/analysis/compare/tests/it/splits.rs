@@ -29,8 +29,8 @@ fn beside(a: &[Recording], b: &[Recording]) -> Comparison {
     compare(&[side("a", a.iter()), side("b", b.iter())]).unwrap()
 }
 
-/// Boots of one kernel are divided into two groups, one after the other or alternately. At most 5 % of such groups
-/// differ, for any number of rows.
+/// Boots of one kernel are divided into two groups, one after the other or alternately. At most 5 % of such pairs of
+/// groups are reported as different, for any number of rows.
 #[test]
 fn boots_of_one_kernel_do_not_differ() {
     let mut random = SplitMix64::new(9);

@@ -14,7 +14,7 @@ pub enum Role {
     Max,
     /// CPU to which the row belongs.
     Cpu,
-    /// Ignored, for example a running number or a time.
+    /// Ignored, for example a sequence number or a time.
     Skip,
 }
 

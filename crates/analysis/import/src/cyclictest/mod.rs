@@ -145,8 +145,9 @@ impl Reader {
         }
     }
 
-    /// Returns true if the row continues the run being read. A run ends with its histogram, or where a thread differs
-    /// or counts or extremes decrease. If rows of two programs alternate, they are assigned to the most recent runs.
+    /// Returns true if the row continues the run being read. A run ends with its histogram, or at a row whose thread
+    /// differs from that of the run, or whose counts or extremes decrease. If rows of two programs alternate, they are
+    /// assigned to the most recent runs.
     fn continues_run(&mut self, row: &live::Row) -> bool {
         let Some(now) = self.runs.last() else { return true };
         if self.next.is_some() || now.can_include(row) {
@@ -280,7 +281,8 @@ impl tools::Reader for Reader {
             found.lost.push(Loss::problem(LostKind::Unreadable, Some(self.beyond), text));
         }
         if options.unit.is_none() && !stated && !found.blocks.is_empty() {
-            let text = "the text does not state its unit: microseconds are assumed; with -N they are nanoseconds (use --unit ns)";
+            let text =
+                "the text does not state its unit: microseconds are assumed (if cyclictest ran with -N, use --unit ns)";
             found.lost.push(Loss::reported(LostKind::Unit, None, text));
         }
         (!found.blocks.is_empty() || !found.series.is_empty()).then_some(found)

@@ -91,7 +91,7 @@ impl Run {
         self.first_unreadable.get_or_insert_with(|| line.chars().filter(|c| !c.is_control()).take(60).collect());
     }
 
-    /// Adds the last row of the table, which may have had a continuation.
+    /// Completes the last row of the table, which was kept open because a continuation line could follow it.
     pub fn filled_in(&mut self, filled: &mut usize) {
         let unit = self.unit().ns();
         if let Some(table) = &mut self.table {
@@ -171,7 +171,7 @@ impl Run {
         }
         if self.unreadable > 0 {
             let first = self.first_unreadable.as_deref().unwrap_or_default();
-            let text = format!("lines that look like figures could not be read; the first: `{first}`");
+            let text = format!("lines that look like results could not be read; the first: `{first}`");
             lost.push(Loss::problem(LostKind::Unreadable, Some(self.unreadable), text));
         }
         lost
@@ -185,7 +185,7 @@ impl Run {
 }
 
 /// Returns true if the status row can belong to the run of this histogram. The last row is printed at the end of the
-/// run, or some ms before.
+/// runor a few milliseconds before.
 fn of_one_run(row: &live::Row, thread: &Thread, unit_ns: u64) -> bool {
     let scaled = |value: Option<i64>| {
         value.map(|v| crate::number::scaled(u64::try_from(v).unwrap_or(0), unit_ns).unwrap_or(u64::MAX))

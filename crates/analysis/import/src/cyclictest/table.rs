@@ -32,7 +32,7 @@ const KEYS: [(&str, Key); 8] = [
     ("# Histogram Overflows:", Key::Overflow),
 ];
 
-/// A line of a table.
+/// The kind of a line that belongs to a table, with its contents.
 #[derive(Debug)]
 pub(super) enum Part<'a> {
     Header,
@@ -91,7 +91,7 @@ pub(super) struct Table {
     /// True if a tab follows the bin.
     tabs: bool,
     summary: [Vec<Option<u64>>; 5],
-    /// Number of summary figures with fewer digits than the program prints.
+    /// Number of values in the summary with fewer digits than the program prints.
     short: u64,
     key: Option<Key>,
     cycles: bool,
@@ -348,12 +348,12 @@ impl Table {
         };
         rows(
             self.ragged,
-            "rows of the histogram have a different number of columns than the first, or impossible counts",
+            "rows of the histogram have a different number of columns than the first row, or impossible counts",
         );
         rows(self.back, "rows of the histogram repeat or decrease; they were skipped");
         rows(
             self.short,
-            "figures of the histogram's summary are truncated: they have fewer digits than the program prints",
+            "values in the histogram's summary are truncated: they have fewer digits than the program prints",
         );
         // If empty bins have rows and almost all rows are one bin apart, the table has a row for every bin.
         let missing = if self.empty > 0 && self.jumps * 10 <= self.rows { self.jumps } else { 0 };
@@ -375,14 +375,15 @@ impl Table {
         if let Some((last, others)) = self.columns.split_last().filter(|_| sum) {
             let added = others.iter().map(|b| b.count).fold(0, u64::saturating_add);
             if added != last.count {
-                let text = format!("the sum column has {} samples, the threads have {added}", last.count);
+                let text = format!("the sum column has {} samples, but but the threads have {added}", last.count);
                 lost.push(Loss::problem(LostKind::Disagreement, None, text));
             }
         }
         lost
     }
 
-    /// Compares the figures of all threads (`-H`) and the listed overflow cycles with those of each thread.
+    /// Compares the totals over all threads (`-H`) and the number of listed overflow cycles with the values stated for
+    /// each thread.
     fn other_sums(&self, threads: usize) -> Option<Loss> {
         let of = |key: Key| (0..threads).map(move |n| self.stated(key, n).unwrap_or(0));
         let sum = |key: Key| of(key).fold(0, u64::saturating_add);
@@ -391,12 +392,11 @@ impl Table {
             || differs(Key::Overflow, sum(Key::Overflow))
             || differs(Key::Total, sum(Key::Total));
         let listed = self.listed.iter().zip(of(Key::Overflow)).any(|(listed, over)| *listed > over);
-        let text =
-            "the summary is contradictory: figures of all threads, or listed cycles, differ from those of the threads";
+        let text = "the summary is contradictory: the totals over all threads, or the listed cycles, differ from the values of the threads";
         (sums || listed).then(|| Loss::problem(LostKind::Disagreement, None, text))
     }
 
-    /// Checks that rows of the summary have one value per thread, plus one if they have sums.
+    /// Checks that rows of the summary have one value per thread, plus one if the table has a sum column.
     fn uneven(&self, threads: usize) -> Option<Loss> {
         let odd = |key: Key| {
             let n = self.figures(key);
@@ -404,7 +404,7 @@ impl Table {
             n != threads && n != threads + 1 && !absent
         };
         let any = [Key::Total, Key::Min, Key::Avg, Key::Max, Key::Overflow].into_iter().any(odd);
-        let text = "rows of the histogram's summary have a different number of figures than there are threads";
+        let text = "rows of the histogram's summary have a different number of values than there are threads";
         any.then(|| Loss::problem(LostKind::Disagreement, None, text))
     }
 }

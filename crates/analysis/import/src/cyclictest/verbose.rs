@@ -19,7 +19,7 @@ pub(super) struct Verbose {
 struct Raw {
     samples: Histogram,
     next: u64,
-    /// Number of cycles missing in the log.
+    /// Number of cycles missing from the log.
     missing: u64,
     /// Number of rows that repeat a cycle.
     back: u64,
@@ -73,8 +73,8 @@ fn plain(bytes: &[u8]) -> Option<(Row, usize)> {
     Some((Row { thread, cycle, latency: i64::try_from(latency).ok()? }, at))
 }
 
-/// Parses spaces, a number of at most 15 digits, and the character after it. The spaces and the number must have at
-/// least `wide` bytes.
+/// Parses spaces, a number of at most 15 digits, and the character after it. The spaces and the number together must be
+/// at least `wide` bytes long.
 fn field(bytes: &[u8], at: &mut usize, end: u8, wide: usize) -> Option<u64> {
     let start = *at;
     while bytes.get(*at) == Some(&b' ') {
@@ -162,7 +162,7 @@ impl Verbose {
             let Some(raw) = raw else { continue };
             let mut thread = Thread::new(number as u32, Samples::Each(raw.samples.clone()), unit_ns);
             if raw.missing > 0 {
-                let text = "cycles are missing in the log: lines are missing, or cyclictest overwrote them before it printed them";
+                let text = "cycles are missing from the log: lines were lost, or cyclictest overwrote samples before it printed them";
                 thread.lost.push(Loss::reported(LostKind::Gap, Some(raw.missing), text));
                 // Any of the missing samples may be the largest.
                 thread.beyond = Beyond::Unknown { from_ns: 0 };

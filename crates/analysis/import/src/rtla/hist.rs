@@ -76,14 +76,14 @@ impl Hist {
         self.filled > MOST_BINS
     }
 
-    /// Returns true for a line of the block over all CPUs: an index and one or two figures of each kind.
+    /// Returns true for a line of the block over all CPUs: an index and at most one value of each latency kind.
     fn of_all(&self, line: &str) -> bool {
         let kinds = self.columns.iter().map(|column| column.kind).collect::<std::collections::BTreeSet<_>>().len();
         let words = line.split_ascii_whitespace();
         is_header(line) || (is_row(line) && words.count() <= kinds + 1 && !line.starts_with("00000"))
     }
 
-    /// Reads a line; `None` if it looks like figures but cannot be read.
+    /// Reads a line; `None` if it looks like results but cannot be read.
     pub fn line(&mut self, line: &str) -> Option<Taken> {
         if let Some(unit) = line.strip_prefix("# Time unit is ") {
             self.unit = if unit.contains("nano") { Some(Unit::Nanos) } else { Some(Unit::Micros) };

@@ -22,7 +22,7 @@ pub(super) struct Timerlat {
 struct Row {
     cpu: u32,
     count: u64,
-    /// Minimum, mean and maximum of IRQ, thread, and return to user space.
+    /// Minimum, mean and maximum of each latency: that of the IRQ, of the thread, and of the return to user space.
     parts: Vec<Option<[u64; 3]>>,
 }
 
@@ -52,7 +52,7 @@ impl Timerlat {
             && (before.rows.is_empty() || self.rows.iter().all(known))
     }
 
-    /// Reads a line; `None` if it looks like figures but cannot be read.
+    /// Reads a line; `None` if it looks like results but cannot be read.
     pub fn line(&mut self, line: &str) -> Option<Taken> {
         let own = line.starts_with("---------------|")
             || (line.starts_with("CPU") && line.contains('|'))
@@ -108,7 +108,8 @@ impl Timerlat {
         Some(Row { cpu: 0, count, parts: parts.take(3).map(figures).collect() })
     }
 
-    /// Returns true if the row over all CPUs has a larger count or a later time than the other rows.
+    /// Returns true if the count in the row over all CPUs is not the sum of the other rows, or its maximum is not their
+    /// largest.
     fn contradicts(&self, at: usize) -> bool {
         let Some(all) = &self.all else { return false };
         let counted = self.rows.iter().fold(0u64, |sum, row| sum.saturating_add(row.count));
@@ -123,7 +124,7 @@ impl Timerlat {
             let threads = self.rows.iter().filter_map(|row| self.thread(row, at, options)).collect();
             let mut block = Block { label: kind.label().into(), threads, ..Block::default() };
             if self.contradicts(at) {
-                let text = "the row over all CPUs differs from the rows: a row is missing or duplicated";
+                let text = "the row over all CPUs differs from the rows of the CPUs: a row is missing or duplicated";
                 block.lost.push(Loss::problem(LostKind::Disagreement, None, text));
             }
             block
@@ -210,7 +211,7 @@ impl Noise {
         same && self.seconds >= before.seconds && before.rows.iter().all(grows)
     }
 
-    /// Reads a line; `None` if it looks like figures but cannot be read.
+    /// Reads a line; `None` if it looks like results but cannot be read.
     pub fn line(&mut self, line: &str) -> Option<Taken> {
         if let Some(rest) = line.strip_prefix("duration:") {
             self.seconds = rest.split_once('|').and_then(|(d, _)| seconds(d)).unwrap_or(0);

@@ -17,7 +17,8 @@ pub(crate) struct Stated {
 impl Stated {
     /// Creates a thread without periods. `width_ns` is the resolution of the values.
     ///
-    /// A missing maximum, and contradictory extremes and mean, are problems. Without samples there are no figures.
+    /// A missing maximum, and contradictory extremes and mean, are problems. If the number of samples is 0, extremes
+    /// and mean are omitted.
     pub fn thread(self, number: u32, width_ns: u64) -> Thread {
         let mut thread = Thread::new(number, Samples::Summary, width_ns);
         thread.skips = Skips::NoPeriods;
@@ -42,7 +43,7 @@ impl Stated {
         let below = self.mean_ns.zip(self.min_ns).is_some_and(|(mean, min)| mean + slack < min as f64);
         let above = self.mean_ns.zip(self.max_ns).is_some_and(|(mean, max)| mean > max as f64 + slack);
         if below || above {
-            problem(LostKind::Disagreement, "the mean latency is not between the smallest and the largest");
+            problem(LostKind::Disagreement, "the mean latency is not between the smallest and the largest value");
         }
         thread
     }

@@ -266,7 +266,7 @@ impl Run {
         let text = match (self.seconds, self.width_us, self.window_us) {
             (Some(s), Some(width), Some(window)) => {
                 let (width, window) = (width.saturating_mul(1_000), window.saturating_mul(1_000));
-                format!("{found}, in {s} s, of which {} in each {} were watched", Nanos(width), Nanos(window))
+                format!("{found}, in {s} s, of which {} in each {} were monitored", Nanos(width), Nanos(window))
             }
             (Some(s), ..) => format!("{found}, in {s} s"),
             _ => found,
@@ -319,7 +319,7 @@ impl Run {
     fn faults(&self) -> (Vec<Loss>, u64) {
         let mut lost = Vec::new();
         let (Some(max), Some(recorded), Some(exceeding)) = (self.max_us, self.recorded, self.exceeding) else {
-            let text = "the text lacks lines of its summary, or ends before it";
+            let text = "the text lacks lines of the summary, or ends before the summary";
             lost.push(Loss::problem(LostKind::Truncated, None, text));
             return (lost, self.recorded.or(self.exceeding).unwrap_or(0).saturating_sub(self.listed));
         };
@@ -340,7 +340,11 @@ impl Run {
         }
         if exceeding < recorded || (max == 0) != (exceeding == 0) || recorded == 0 && exceeding == 0 && self.listed > 0
         {
-            problem(LostKind::Disagreement, None, "number and largest of the samples contradict each other".into());
+            problem(
+                LostKind::Disagreement,
+                None,
+                "the stated number of samples and the largest sample contradict each other".into(),
+            );
         }
         if self.hits > self.listed && self.hits != exceeding {
             let text = format!("{exceeding} gaps are stated, but the samples count {}", self.hits);

@@ -38,9 +38,9 @@ pub(crate) struct Line<'a> {
 pub(crate) enum Taken {
     /// The line does not belong to this reader.
     No,
-    /// The line is a header, a comment or figures of this reader's tool.
+    /// The line is a header, a comment or a result of this reader's tool.
     Yes,
-    /// The line belongs to this reader but has unreadable figures. This is a problem, which the reader reports in
+    /// The line belongs to this reader but has unreadable values. This is a problem, which the reader reports in
     /// `finish`.
     Unreadable,
 }
@@ -59,7 +59,7 @@ pub(crate) trait Reader {
         (0, 0)
     }
 
-    /// Returns the results; `None` if there are no figures.
+    /// Returns the results; `None` if there are none.
     fn finish(self: Box<Self>, options: &Options) -> Option<Found>;
 }
 

@@ -191,7 +191,7 @@ impl super::Reader for Reader {
             found.lost.push(Loss::problem(LostKind::Truncated, Some(runs), text));
         }
         if self.stopped > 0 {
-            let text = "oslat stopped at its trace threshold: the latency it names is not in the histogram";
+            let text = "oslat stopped at its trace threshold: the latency that exceeded it is not in the histogram";
             found.lost.push(Loss::problem(LostKind::Gap, Some(self.stopped), text));
         }
         if self.dropped > 0 {

@@ -43,7 +43,7 @@ struct Run {
     size: Option<u32>,
     measured: bool,
     next: u32,
-    /// Number of lines that are out of order, duplicated or missing, and of figures that decreased.
+    /// Number of lines that are out of order, duplicated or missing, and of values that decreased.
     broken: u64,
     timeouts: bool,
 }
@@ -217,15 +217,15 @@ impl Run {
         lose(Loss::reported(LostKind::Other, None, OF_SENDER));
         lose(Loss::reported(LostKind::Other, None, OF_SECONDS));
         if program.is_none() {
-            let text = "unknown which of ptsematest, svsematest and sigwaittest wrote the text";
+            let text = "it is it is unknown which of ptsematest, svsematest and sigwaittest wrote the text";
             lose(Loss::reported(LostKind::Other, None, text));
         }
         if self.broken > 0 {
-            let text = "lines are duplicated, missing or out of order, or figures decreased";
+            let text = "lines are duplicated, missing or out of order, or values decreased";
             lose(Loss::problem(LostKind::Disagreement, Some(self.broken), text));
         }
         if !self.measured || self.size != Some(self.next) {
-            lose(Loss::problem(LostKind::Truncated, None, "the last figures of the run are truncated"));
+            lose(Loss::problem(LostKind::Truncated, None, "the last values of the run are truncated"));
         }
         block.threads = self.rows.into_iter().map(|(number, row)| row.thread(number)).collect();
         block

@@ -21,7 +21,7 @@ pub(crate) struct Reader {
     further: u64,
     rows: usize,
     unreadable: u64,
-    /// Text above the rule that begins a table.
+    /// Text above the horizontal line that begins a table.
     above: Option<String>,
 }
 
@@ -164,7 +164,7 @@ impl Table {
             block.lost.push(Loss::problem(LostKind::Truncated, None, "the beginning of the table is missing"));
         }
         if self.dropped > 0 {
-            let text = format!("more than {MOST_THREADS} tasks are not read");
+            let text = format!("the table has more than {MOST_THREADS} tasks: the others are not read");
             block.lost.push(Loss::problem(LostKind::Other, Some(self.dropped), text));
         }
         match self.total {

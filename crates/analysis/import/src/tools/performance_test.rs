@@ -109,9 +109,13 @@ impl Run {
         };
         lose(self.lost, LostKind::Gap, "messages were sent but not received: they have no latency");
         lose(self.back, LostKind::Disagreement, "rows are duplicated or out of order");
-        lose(self.gaps, LostKind::Gap, "rows of the log are missing: they are further apart than their duration");
+        lose(
+            self.gaps,
+            LostKind::Gap,
+            "rows of the log are missing: adjacent rows are further apart than the duration of a row",
+        );
         lose(self.without, LostKind::Unreadable, "rows have messages but no readable latency");
-        lose(self.unequal, LostKind::Disagreement, "rows have a different number of latencies than of messages");
+        lose(self.unequal, LostKind::Disagreement, "rows state different numbers of latencies and messages");
         if let Some(most) = self.most_seconds.filter(|&most| most > 0.0 && self.at + 0.5 < most) {
             let text = format!("the log ends after {:.0} s of {most:.0} s", self.at);
             block.lost.push(Loss::problem(LostKind::Truncated, None, text));

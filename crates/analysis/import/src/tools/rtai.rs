@@ -1,4 +1,4 @@
-//! Latency tests of RTAI (testsuite/kern/latency, user/latency, kern/kthreads), with one row per averaging time.
+//! Latency tests of RTAI (testsuite/kern/latency, user/latency, kern/kthreads), with one row per averaging interval.
 //!
 //! Overall minimum, overall maximum and overruns cover the run up to the row. There is no total at the end.
 
@@ -24,7 +24,7 @@ pub(crate) struct Reader {
     unreadable: u64,
 }
 
-/// Lines before a run.
+/// What the lines before a run state about it.
 #[derive(Clone, Default)]
 struct About {
     line: Option<u64>,
@@ -38,7 +38,7 @@ struct About {
 enum Columns {
     /// Minimum, overall minimum, mean, maximum, overall maximum, overruns.
     Overall,
-    /// The layout without overall minimum, with a counter of the frequency.
+    /// Minimum, mean, maximum, overall maximum, overruns, and the column `freq.cntr`.
     Counter,
 }
 
@@ -197,7 +197,7 @@ impl super::Reader for Reader {
         }
         let mut found = Found { format: "rtai-latency".into(), tool: Some("RTAI latency".into()), ..Found::default() };
         if self.unreadable > 0 {
-            let text = "rows that look like figures could not be read";
+            let text = "rows that look like results could not be read";
             found.lost.push(Loss::problem(LostKind::Unreadable, Some(self.unreadable), text));
         }
         if self.dropped > 0 {

@@ -1,11 +1,11 @@
 //! Reports of rteval: XML (`summary.xml`) and text.
 //!
 //! Formats: `RunData.MakeReport` (v2, v3) and `genxml` (v1) of cyclictest.py, timerlat.py (v3), rteval_text.xsl. The
-//! report has figures for the system and for each core. Only the cores are threads, and the system must be their sum.
+//! report has results for the system and for each core. Only the cores are threads, and the system must be their sum.
 //! Values have a unit.
 //!
 //! rteval counts the buckets of cyclictest's histogram. Up to some version before 3.11, larger latencies are neither
-//! counted nor shown. Later versions report no figures if there are such latencies.
+//! counted nor shown. Later versions report no results if there are such latencies.
 
 pub(crate) mod report;
 mod xml;
@@ -94,7 +94,7 @@ impl super::Reader for Reader {
     }
 }
 
-/// Figures of the system or of a core.
+/// Results of the whole system or of one core.
 #[derive(Clone, Debug, Default)]
 struct Figures {
     /// Number of the core; `None` for the system.
@@ -175,7 +175,7 @@ impl Figures {
         self.stated.get(key).filter(|v| **v <= number::LARGEST_NS as f64).map(|v| v.round() as u64)
     }
 
-    /// Returns a problem for each kind of contradictory or missing figures.
+    /// Returns a problem for each kind of contradictory or missing values.
     fn problems(&self) -> Vec<Loss> {
         let mut lost = Vec::new();
         let mut lose = |kind, n: u64, text: &str| {
@@ -183,7 +183,7 @@ impl Figures {
                 lost.push(Loss::problem(kind, Some(n), text));
             }
         };
-        lose(LostKind::Unreadable, self.unreadable, "figures or buckets cannot be read");
+        lose(LostKind::Unreadable, self.unreadable, "values or buckets cannot be read");
         lose(LostKind::Disagreement, self.doubled, "figures appear twice");
         let some = self.count().is_none_or(|n| n > 0);
         let missing = KEYS
@@ -196,10 +196,18 @@ impl Figures {
             // A maximum beyond the buckets is not included in the range.
             max >= min && (max - min - range).abs() < 1.0 || max - min > range && self.bins.is_some()
         });
-        lose(LostKind::Disagreement, u64::from(!ranged), "range, smallest and largest contradict each other");
+        lose(
+            LostKind::Disagreement,
+            u64::from(!ranged),
+            "range, smallest value and largest value contradict each other",
+        );
         let mean = of("mean").zip(of("minimum")).zip(of("maximum")).filter(|_| some);
         let outside = mean.is_some_and(|((mean, min), max)| mean + 1_000.0 < min || mean > max + 1_000.0);
-        lose(LostKind::Disagreement, u64::from(outside), "the mean is not between the smallest and the largest");
+        lose(
+            LostKind::Disagreement,
+            u64::from(outside),
+            "the mean is not between the smallest and the largest value value",
+        );
         if let Some(bins) = &self.bins {
             let unequal =
                 self.count().is_some_and(|n| n != bins.count) || self.buckets.is_some_and(|n| n < self.filled);
@@ -266,7 +274,7 @@ fn finish(found: &mut Found, tables: Vec<Table>, version: Option<&str>, options:
             found.notes.push(format!("rteval: {} was aborted: {}", clean(&table.tool, 20), clean(reason, 80)));
         }
         if table.all.is_empty() {
-            let why = "rteval reports no figures, as if a latency was beyond its histogram";
+            let why = "rteval reports no results, as it does if a latency lies beyond its histogram";
             found.notes.push(format!("{}: {why}", clean(&table.tool, 20)));
             continue;
         }
@@ -295,7 +303,7 @@ impl Table {
         }
         let (cores, system): (Vec<Figures>, Vec<Figures>) = self.all.into_iter().partition(|f| f.core.is_some());
         if !sum_agrees(&cores, &system) {
-            let text = "the figures of the system differ from those of all cores together: cores are missing, duplicated or changed";
+            let text = "the results of the system differ from those of all cores together: cores are missing, duplicated or changed";
             block.lost.push(Loss::problem(LostKind::Disagreement, None, text));
         }
         block.lost.extend(system.iter().flat_map(Figures::problems));

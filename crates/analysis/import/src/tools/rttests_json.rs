@@ -20,10 +20,9 @@ const PAIRS: [(&str, &str); 4] = [
 ];
 
 pub(super) const OF_SECONDS: &str =
-    "the program keeps only the fraction of a second of each latency: one of a second or more appears shorter";
+    "the program keeps only the fraction of a second of each latency: a latency of a second or more appears shorter";
 pub(super) const OF_SENDER: &str = "the number of samples is that of the sender; the receiver may have one fewer";
-pub(super) const OF_ROUNDS: &str = "a latency is a round of the signal through all threads; in the threads after the first it \
-                                    includes the first one's pause of 10 ms in every 16th round";
+pub(super) const OF_ROUNDS: &str = "a latency is the duration of one round of the signal through all threads; in every 16th round, the latencies of all threads but the first include a pause of 10 ms that the first one makes";
 
 /// Returns the quantity measured between a sender and a receiver; `None` for another program.
 pub(super) fn pair_label(program: &str) -> Option<&'static str> {
@@ -31,7 +30,7 @@ pub(super) fn pair_label(program: &str) -> Option<&'static str> {
 }
 
 /// Reads a document; `None` if it is not JSON of rt-tests, or is from cyclictest, cyclicdeadline or oslat. If the
-/// program measures no latency, or is unknown, `tool` names it and there are no figures.
+/// program measures no latency, or is unknown, `tool` names it and there are no results.
 pub(crate) fn read(value: &Value, _: &Options) -> Option<Found> {
     let text = |key: &str| value.get(key).and_then(Value::as_str);
     let version = text("rt_test_version:").or_else(|| text("rt_test_version"));
@@ -75,7 +74,7 @@ pub(crate) fn read(value: &Value, _: &Options) -> Option<Found> {
     }
     let stated = value.get("num_threads").and_then(Value::as_u64);
     if let Some(stated) = stated.filter(|&stated| stated != block.threads.len() as u64) {
-        let text = format!("{stated} threads are stated, but the file has figures of {}", block.threads.len());
+        let text = format!("{stated} threads are stated, but the file has results of {}", block.threads.len());
         block.lost.push(Loss::problem(LostKind::Disagreement, None, text));
     }
     if let Some(code) = value.get("return_code").and_then(Value::as_i64).filter(|&code| code != 0) {

@@ -33,14 +33,14 @@ pub(crate) struct Reader {
 struct Run {
     line: u64,
     before: Option<String>,
-    /// Text before the run's last row.
+    /// Text that preceded the last row read.
     after: Option<String>,
     command: Vec<String>,
     rows: BTreeMap<u32, Row>,
     /// Number of rows of a screen, after it is complete.
     size: Option<u32>,
     next: u32,
-    /// Number of rows that are out of order, duplicated or missing, and of figures that decreased.
+    /// Number of rows that are out of order, duplicated or missing, and of values that decreased.
     broken: u64,
 }
 
@@ -180,11 +180,11 @@ impl Run {
         let mut block = Block { label: "signal round trip".into(), line, before, ..Block::default() };
         block.lost.push(Loss::reported(LostKind::Other, None, OF_ROUNDS));
         if self.broken > 0 {
-            let text = "rows are duplicated, missing or out of order, or figures decreased";
+            let text = "rows are duplicated, missing or out of order, or values decreased";
             block.lost.push(Loss::problem(LostKind::Disagreement, Some(self.broken), text));
         }
         if self.next as usize != self.rows.len() {
-            block.lost.push(Loss::problem(LostKind::Truncated, None, "the last figures of the run are truncated"));
+            block.lost.push(Loss::problem(LostKind::Truncated, None, "the last values of the run are truncated"));
         }
         block.threads = self.rows.into_iter().map(|(number, row)| row.thread(number)).collect();
         block

@@ -33,7 +33,7 @@ struct Run {
     /// Percentage and value of each line after `latency percentiles:`; `None` before that line.
     percentiles: Option<Vec<(f64, i64)>>,
     dist: Option<Dist>,
-    /// Value of `--cyclic-samples needed to be`.
+    /// Number of samples stated in the note `--cyclic-samples needed to be …`.
     needed: Option<u64>,
     twice: u64,
 }
@@ -109,7 +109,7 @@ impl super::Reader for Reader {
         }
         let mut found = Found { format: "stress-ng-cyclic".into(), tool: Some("stress-ng".into()), ..Found::default() };
         if self.unreadable > 0 {
-            let text = "lines that look like figures could not be read";
+            let text = "lines that look like results could not be read";
             found.lost.push(Loss::problem(LostKind::Unreadable, Some(self.unreadable), text));
         }
         if self.dropped > 0 {

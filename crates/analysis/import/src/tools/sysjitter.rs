@@ -62,7 +62,7 @@ struct Run {
     before: Option<String>,
     cores: Vec<u32>,
     stopped: u64,
-    /// Index of the key, and its values.
+    /// For each line, the index of its key in [`KEYS`], and its values.
     lines: Vec<(usize, Vec<f64>)>,
     doubled: u64,
     unreadable: u64,
@@ -209,7 +209,7 @@ impl Run {
             thread.lost.push(Loss::problem(LostKind::Unreadable, None, text));
         }
         if count != Some(0) && !self.agrees(at) {
-            let text = "quantiles, mean, total and share of an interruption contradict each other";
+            let text = "quantiles, mean, total and share of the interruptions contradict each other";
             thread.lost.push(Loss::problem(LostKind::Disagreement, None, text));
         }
         thread

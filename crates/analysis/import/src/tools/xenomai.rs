@@ -141,7 +141,7 @@ impl Reader {
         self.run.insert(Run { line: line.number, before: line.before.map(str::to_owned), ..Run::default() })
     }
 
-    /// Returns the run to which a header belongs, which is a new one if the current one has figures.
+    /// Returns the run to which a header belongs, which is a new one if the current one already has results.
     fn heading(&mut self, line: &Line) -> &mut Run {
         if self.run.as_ref().is_none_or(Run::has_figures) {
             return self.begin(line);
@@ -393,7 +393,7 @@ impl super::Reader for Reader {
             if first.evl { ("evl-latmus", "EVL latmus") } else { ("xenomai-latency", "Xenomai latency") };
         let mut found = Found { format: format.into(), tool: Some(tool.into()), ..Found::default() };
         if self.unreadable > 0 {
-            let text = "rows that look like figures could not be read";
+            let text = "rows that look like results could not be read";
             found.lost.push(Loss::problem(LostKind::Unreadable, Some(self.unreadable), text));
         }
         if self.dropped > 0 {

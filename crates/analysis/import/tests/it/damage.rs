@@ -110,7 +110,7 @@ fn files_joined_are_several_runs() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
 
-    /// Lines of a sample in any order, partial and joined, are read or refused, and stated figures are kept.
+    /// Lines of a sample in any order, partial and joined, are read or refused, and stated values are kept.
     #[test]
     fn any_mixture_is_read_or_refused(picks in proptest::collection::vec((0usize..12, any::<prop::sample::Index>(), 1usize..40), 1..6)) {
         let names: Vec<&str> = WITH_A_TOTAL.into_iter().chain(OTHERS).collect();

@@ -13,7 +13,7 @@ fn fixture(name: &str) -> String {
 
 type Mangling = fn(&str) -> String;
 
-/// Returns changes that do not affect the figures, each with its name.
+/// Returns changes that do not affect the results, each with its name.
 fn manglings() -> Vec<(&'static str, Mangling)> {
     vec![
         ("quoted", |t| t.lines().map(|l| format!("> > {l}\n")).collect()),

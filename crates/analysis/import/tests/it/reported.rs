@@ -1,4 +1,4 @@
-//! Public results that earlier versions read incorrectly, with the correct figures.
+//! Public results that earlier versions read incorrectly, with the correct results.
 
 use crate::common;
 

@@ -1,4 +1,4 @@
-//! Every sample has exact totals and extremes, and every loss is reported.
+//! Every sample file is read with exact totals and extremes, and every loss is reported.
 
 use crate::common;
 

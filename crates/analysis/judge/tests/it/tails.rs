@@ -108,7 +108,8 @@ fn reasons(recording: &Recording) -> Vec<TailRefusal> {
     }
 }
 
-/// A run of 15 minutes with a spike every 14 minutes never claims 1e-8, nor a level below the spike.
+/// A run of 15 minutes with a spike every 14 minutes never passes a claim of 1e-8, and never has a level below the
+/// spike.
 #[test]
 fn a_spike_every_14_minutes_is_in_no_level_of_any_15_minutes() {
     for body in [Body::Smooth, Body::Recorded] {

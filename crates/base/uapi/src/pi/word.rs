@@ -9,7 +9,8 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU32, fence};
 
 const SECOND: u64 = 1_000_000_000;
-/// Also the owner of a lost lock, since no thread has this id: PID_MAX_LIMIT is 2^22.
+/// Mask of the thread id in the futex word. With all bits set it stands for an owner that has ended, since no thread
+/// has this id: PID_MAX_LIMIT is 2^22.
 pub(super) const TID_MASK: u32 = 0x3fff_ffff;
 const PRIVATE: futex::Flags = futex::Flags::PRIVATE;
 
@@ -20,7 +21,7 @@ pub enum LockError {
     /// (`EDEADLK`).
     #[error(
         "waiting for this lock would never end: the calling thread holds it, or holds a lock for which its owner waits (EDEADLK); \
-         take locks always in the same order, and each only once"
+         always take locks in the same order, and each only once"
     )]
     Deadlock,
     /// The lock is held by another thread; returned only by [`PiFutex::try_lock`] and
@@ -161,7 +162,7 @@ impl PiFutex {
         }
     }
 
-    /// Replaces an owner that has ended, so that a later thread with its id is not taken for it.
+    /// Replaces an owner that has ended, so that a later thread with the same id is not mistaken for it.
     fn lose(&self, owner: u32) {
         let lost = |word: u32| (word & TID_MASK == owner).then_some(word | TID_MASK);
         // It fails if the lock was reset meanwhile.

@@ -79,7 +79,7 @@ impl Company {
     }
 }
 
-/// Counts again and again. Only counts that end before the last image is sent are included.
+/// Counts the solutions repeatedly. Only counts that end before the last image is sent are included.
 fn count(queens: &Nqueens, n: u32, over: &AtomicBool) -> Result<Results, BenchError> {
     let (began, mut ended) = (now(), now());
     let (mut counts, mut got) = (0, None);
@@ -150,10 +150,10 @@ impl Results {
             Results::Nqueens { counts: 0, .. } => {
                 measured
                     .notes
-                    .push("no count of queens finished in this time: use a longer --duration or a smaller -n".into());
+                    .push("no N-queens count finished in this time: use a longer --duration or a smaller -n".into());
             }
             Results::Nqueens { counts, elapsed_ns, got, n } => {
-                measured.figure(of, "time of a count of queens", "ns", elapsed_ns as f64 / counts as f64);
+                measured.figure(of, "time per N-queens count", "ns", elapsed_ns as f64 / counts as f64);
                 measured.checks.extend(got.map(|got| crate::nqueens::check(n, got)));
             }
             Results::Measure(all, notes) => {
@@ -164,8 +164,8 @@ impl Results {
     }
 }
 
-/// Returns the policy of this thread if it is SCHED_OTHER, because an ordinary user must not lower a nice value
-/// (sched(7)).
+/// Returns the policy of this thread if it is SCHED_OTHER, otherwise SCHED_OTHER with nice value 0. An existing nice
+/// value is kept, because an ordinary user must not lower it (sched(7)).
 fn own_or_ordinary() -> Scheduling {
     match punctual_uapi::scheduling(0) {
         Ok((own @ Scheduling::Other { .. }, _)) => own,

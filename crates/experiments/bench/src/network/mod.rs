@@ -47,7 +47,7 @@ pub fn plan(settings: NetworkSettings, repetitions: u64) -> Result<BenchPlan, Be
         }
         Some(to) => {
             network.probe()?;
-            notes.push(format!("the images are stored by {to}; CPU time and interrupts are of this machine"));
+            notes.push(format!("the images are stored by {to}; CPU time and interrupts are those of this machine"));
         }
     }
     if let Some(folder) = &settings.folder {
@@ -123,7 +123,7 @@ impl Network {
         measured.times(of, "post and answer", sent.times);
     }
 
-    /// Describes what the values are about, including the load that ran.
+    /// Describes what was measured, including the load that ran at the same time.
     fn of(&self) -> String {
         let place = if self.settings.to.is_some() { "to another machine" } else { "over loopback" };
         let beside = match self.settings.beside {

@@ -31,7 +31,7 @@ fn images_over_loopback_are_counted_and_leave_nothing() {
 fn queens_beside_are_counted_right() {
     let folder = tempfile::tempdir().unwrap();
     let measured = repeat(&settings(folder.path(), Beside::Nqueens { n: 6, threads: 1 }));
-    assert!(measured.figures.iter().any(|f| f.name == "time of a count of queens"));
+    assert!(measured.figures.iter().any(|f| f.name == "time per N-queens count"));
     assert!(measured.checks.len() == 1 && !measured.checks[0].is_wrong() && measured.checks[0].got == 4);
 }
 

@@ -246,8 +246,8 @@ impl Receiver {
 mod tests {
     use super::*;
 
-    /// An arrival belongs to the last event sent before it; earlier events that have not arrived arrive together with
-    /// it.
+    /// An arrival belongs to the last event sent before it; earlier events that have not arrived yet count as arriving
+    /// together with it.
     #[test]
     fn an_event_is_known_by_its_time() {
         let times = Times::Sent(Arc::new((0..KEPT).map(|_| AtomicU64::new(1)).collect()));

@@ -50,7 +50,7 @@ impl Posix {
         }
     }
 
-    /// Returns a note that the tests had no real-time priority; empty if they had.
+    /// Returns a note if the tests had no real-time priority, otherwise nothing.
     fn narrowed(&self) -> Vec<String> {
         let note = |why: &String| format!("ran under SCHED_OTHER, so the timing is that of an ordinary thread: {why}");
         self.refused.iter().map(note).collect()

@@ -14,7 +14,7 @@ const PATIENCE: Nanos = Nanos::from_secs(10);
 const WORK: Nanos = Nanos::from_millis(1);
 /// Time slice of SCHED_RR if the kernel does not report it (RR_TIMESLICE).
 const TURN: Nanos = Nanos::from_millis(100);
-/// Capacity of the log. The threads cannot have as many turns.
+/// Capacity of the log. The threads never have that many turns.
 const PLACES: usize = 256;
 
 /// The order in which threads ran: one entry each time another thread continues.
@@ -36,7 +36,7 @@ impl Log {
     }
 }
 
-/// Runs the plan's rounds; for round robin a single one.
+/// Runs the plan's rounds; for round robin only one round.
 pub(super) fn rounds(order: Order, plan: &Plan<'_>, cpu: CpuId) -> Answer {
     let mut ledger = plan.ledger();
     let (mut sent, mut notes) = (0, Vec::new());
@@ -56,7 +56,8 @@ pub(super) fn rounds(order: Order, plan: &Plan<'_>, cpu: CpuId) -> Answer {
     Ok(Observed { notes, ..Observed::new(ledger, sent) })
 }
 
-/// Returns the index of the thread that becomes ready as number `n`. This is not the order of priority.
+/// Returns the index of the thread that becomes ready `n`-th, counted from 0. If the priorities differ, this is not
+/// their order.
 fn nth_ready(order: Order, n: usize) -> usize {
     if order == Order::Priority { [2, 0, 3, 1][n % THREADS] } else { n }
 }
@@ -136,8 +137,8 @@ impl Round<'_> {
         Ok(())
     }
 
-    /// Makes the threads ready when all of them sleep. It runs on their CPU with a higher priority, so that no thread
-    /// runs before all are ready.
+    /// Makes the threads ready when all of them sleep. The calling thread runs on their CPU with a higher priority, so
+    /// that no thread runs before all are ready.
     fn open(&self) -> Result<(), NotRun> {
         let opened = asleep(&self.threads, self.until)
             .and_then(|()| attributes(Scheduling::Fifo { priority: self.plan.priority }, self.cpu));

@@ -51,7 +51,8 @@ impl<S: rt::Source + 'static> Taker for Counted<S> {
     }
 }
 
-/// Receives signals for this thread. A standard signal also has a number: that of the first signal that became pending.
+/// Receives signals for this thread. A standard signal also carries a value: that of the first instance that became
+/// pending, because later instances are merged into it.
 pub(super) struct Signals {
     pub set: SignalSet,
     pub thread: Arc<AtomicI32>,
@@ -88,7 +89,7 @@ pub(super) struct Edges {
     pub line: Line,
     pub events: Vec<Event>,
     pub times: Times,
-    /// The kernel's number of the last edge; then the suite's number of the next one.
+    /// Sequence number that the kernel gave the last edge; `next` is the number that the suite gives the next edge.
     pub last: u32,
     pub next: u64,
 }

@@ -28,7 +28,7 @@ pub struct Wires {
 pub enum GpioWire {
     /// A simulated wire (gpio-sim).
     Simulated,
-    /// `CHIP:OUT,IN` on the command line.
+    /// Two lines of one chip: `CHIP:OUT,IN` on the command line.
     Lines {
         /// Name, label or path of the chip.
         chip: String,

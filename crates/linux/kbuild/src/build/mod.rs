@@ -81,7 +81,7 @@ pub fn build(job: &Job, report: &mut dyn FnMut(&str), show: &mut dyn FnMut(&Prog
     let begun = Instant::now();
     let job = absolute(job)?;
     if !job.out.join(".config").is_file() {
-        let said = format!("{} has no .config: punctual kernel configure --out {0} …", job.out.display());
+        let said = format!("{} has no .config: run punctual kernel configure --out {0} …", job.out.display());
         return Err(KbuildError::Usage(said));
     }
     state::end_of_before(&job.out)?;

@@ -86,7 +86,7 @@ fn is_named_rt(release: &str) -> bool {
         .any(|word| word.strip_prefix("rt").is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_digit())))
 }
 
-/// Reads the image itself: a configuration next to it may belong to another build.
+/// Checks for real-time support in the image itself, because a configuration next to it may belong to another build.
 fn real_time(wanted: &Wanted, banner: Option<&Banner>, config: &Options) -> Check {
     let id = "preempt-rt";
     let asked = |name: &str| wanted.requested.is_some_and(|all| all.get(name).is_some_and(|v| v.text() == "y"));
@@ -94,9 +94,9 @@ fn real_time(wanted: &Wanted, banner: Option<&Banner>, config: &Options) -> Chec
     let on = |name: &str| config.get(name).is_some_and(|value| value.text() == "y");
     let configured = on("PREEMPT_RT") || on("PREEMPT_RT_FULL");
     if !is_asked && !is_named_rt(wanted.release) && !configured {
-        return check(id, Outcome::Skip, "neither requested nor in its name", "");
+        return check(id, Outcome::Skip, "real-time support is neither requested nor part of the name", "");
     }
-    const FIX: &str = "punctual kernel configure with CONFIG_EXPERT=y and CONFIG_PREEMPT_RT=y, and build again";
+    const FIX: &str = "run run punctual kernel configure with CONFIG_EXPERT=y and CONFIG_PREEMPT_RT=y, and build again";
     let Some(banner) = banner else {
         return check(id, Outcome::Unknown, "the image does not contain its version", "boot it and check uname -v");
     };
@@ -121,7 +121,7 @@ fn requested(wanted: &Wanted, config: &Options) -> Check {
     let lost = all.iter().filter(|(symbol, value)| !is_same(value.text(), got(symbol)));
     let lost: Vec<String> = lost.map(|(s, value)| format!("CONFIG_{s}: requested {value}, is {}", got(s))).collect();
     match lost.as_slice() {
-        [] => check(id, Outcome::Pass, format!("all {} requested options", all.len()), ""),
+        [] => check(id, Outcome::Pass, format!("all {} requested options are set are set", all.len()), ""),
         lost => check(id, Outcome::Fail, lost.join("; "), "punctual kernel configure lists what each depends on"),
     }
 }

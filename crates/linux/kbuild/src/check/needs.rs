@@ -7,7 +7,7 @@ use punctual_kernel::{Board, Need};
 
 pub(super) fn check(board: Option<&Board>, config: &Options, modules: &[Module]) -> Check {
     let Some(board) = board else {
-        return super::check("board", Outcome::Unknown, "no board is given", "give it with --board BOARD");
+        return super::check("board", Outcome::Unknown, "no board is given", "give the board with --board BOARD");
     };
     let missing: Vec<String> = board.needs.iter().filter_map(|need| lacks(need, config, modules)).collect();
     match missing.as_slice() {

@@ -121,8 +121,8 @@ impl<'r> Wanted<'r> {
     /// Applies the patch to a fresh tree.
     ///
     /// # Errors
-    /// There is no patch for exactly this release, its signature is invalid, or a hunk does not fit; the tree is
-    /// unchanged then.
+    /// There is no patch for exactly this release, its signature is invalid, or a hunk does not fit. In these cases the
+    /// tree is unchanged.
     pub fn apply(&self, tree: &Path, report: &mut dyn FnMut(&str)) -> Result<Patch, KbuildError> {
         let (patched, file, sign) = self.of(patch::tree_release(tree)?)?;
         let sign = download::anew(&sign, &self.folder, report)?;

@@ -55,7 +55,7 @@ pub fn package(job: &Job, report: &mut dyn FnMut(&str)) -> Result<Packaged, Kbui
     let (build, into) = (absolute(&job.build)?, absolute(&job.into)?);
     let state = State::read(&build)?.filter(|state| state.done);
     let (Some(state), true) = (state, build.join(".config").is_file()) else {
-        let said = format!("{} contains no finished build: punctual kernel build --out {0} …", build.display());
+        let said = format!("{} contains no finished build: run punctual kernel build --out {0} …", build.display());
         return Err(KbuildError::Usage(said));
     };
     let release = state.named(&build)?.to_owned();

@@ -70,7 +70,7 @@ fn the_folder_of_another_tree_and_one_within_the_source_are_refused() {
     fs::write(within.join(".config"), punctual_testing::kbuild::CONFIG).unwrap();
     assert!(built(&tree.job(&within)).unwrap_err().is_usage());
     let none = built(&tree.job(&tree.0.path().join("none"))).unwrap_err().to_string();
-    assert!(none.contains("has no .config: punctual kernel configure"), "{none}");
+    assert!(none.contains("has no .config: run punctual kernel configure"), "{none}");
 }
 
 #[test]

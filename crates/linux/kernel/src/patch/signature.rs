@@ -65,7 +65,7 @@ fn fingerprint(name: &str, ran: &Ran) -> Result<String, PatchError> {
         return Err(refused(format!("signed by key {key}, which is not in the keyring")));
     }
     for (tag, what) in
-        [("EXPKEYSIG", "an expired key"), ("REVKEYSIG", "a revoked key"), ("EXPSIG", "a signature that expired")]
+        [("EXPKEYSIG", "an expired key"), ("REVKEYSIG", "a revoked key"), ("EXPSIG", "an expired signature")]
     {
         if word(tag).is_some() {
             return Err(refused(format!("it has {what}")));

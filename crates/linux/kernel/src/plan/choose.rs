@@ -84,7 +84,7 @@ pub(super) fn choose(at: &Situation, request: &Request) -> Result<Chosen, PlanEr
             chosen => return chosen,
         }
     }
-    let reasons = vec!["no maintained series has PREEMPT_RT on its architecture".to_owned()];
+    let reasons = vec!["no maintained series has PREEMPT_RT on this architecture".to_owned()];
     Err(first.unwrap_or_else(|| PlanError::NoSource { board: at.board.name.clone(), reasons }))
 }
 
@@ -184,7 +184,7 @@ fn warnings(entry: &SeriesEntry) -> Vec<String> {
         all.push(format!("maintenance of {} ended in {over}: known security holes stay open", entry.name));
     }
     if entry.verified == Verified::Model {
-        all.push(format!("the entry of series {} was not tried: {}", entry.name, entry.source));
+        all.push(format!("the data about series {} was never tested: {}", entry.name, entry.source));
     }
     all
 }
@@ -265,7 +265,10 @@ fn kernel_org(at: &Situation, request: &Request, entry: &SeriesEntry) -> Result<
         return Err(format!("{series} is older than the board: mainline supports it since {}", mainline.since));
     }
     if entry.rt == RtBy::Mainline {
-        return Ok((Source::Mainline { series }, format!("{series} has PREEMPT_RT in mainline: no patch")));
+        return Ok((
+            Source::Mainline { series },
+            format!("{series} has PREEMPT_RT in mainline, so no patch is needed"),
+        ));
     }
     let why = format!("before 6.12 PREEMPT_RT is a patch; {series} has a published, signed one");
     Ok((Source::StableRt { patched: newest(request, entry), series }, why))

@@ -54,7 +54,7 @@ fn installed(at: &Situation, package: &str, install: &[String]) -> Step {
     Step {
         title: format!("install {package}"),
         commands: owned::before(at).into_iter().chain(install.iter().cloned()).collect(),
-        why: format!("the package manager verifies the signature and installs it beside the running kernel{after}"),
+        why: format!("the package manager verifies the signature and installs the package beside the running kernel{after}"),
         time: None,
         disk_mb: None,
         risk: "the boot loader may make the new kernel its default immediately; the old one stays installed; a full boot partition \

@@ -30,7 +30,7 @@ fn headers(given: &Given) -> Check {
     };
     let missing: Vec<&(&str, &str)> = HEADERS.iter().filter(|(name, _)| !there.contains(name)).collect();
     if missing.is_empty() {
-        return check("headers", why, Outcome::Pass, "those of OpenSSL and libelf are installed", "");
+        return check("headers", why, Outcome::Pass, "the headers of OpenSSL and libelf are installed", "");
     }
     let names: Vec<&str> = missing.iter().map(|(name, _)| *name).collect();
     let packages: Vec<&str> = missing.iter().map(|(_, package)| *package).collect();
@@ -115,10 +115,16 @@ fn supported(given: &Given) -> Check {
     let arch = given.board.arch;
     if !entry.archs.contains(&arch) {
         let fix = format!("punctual kernel plan --board {}", given.board.key);
-        return check("series-arch", why, Outcome::Fail, format!("{wanted} has none on {}", arch.name()), &fix);
+        return check(
+            "series-arch",
+            why,
+            Outcome::Fail,
+            format!("{wanted} has no PREEMPT_RT on {}", arch.name()),
+            &fix,
+        );
     }
     let by = if entry.rt == RtBy::Mainline { "in mainline" } else { "by the published patch" };
-    check("series-arch", why, Outcome::Pass, format!("{wanted} has it on {}, {by}", arch.name()), "")
+    check("series-arch", why, Outcome::Pass, format!("{wanted} has PREEMPT_RT on {}, {by}", arch.name()), "")
 }
 
 fn sublevel(given: &Given) -> Check {

@@ -54,7 +54,7 @@ fn initramfs(given: &Given) -> Check {
         "the modules in an initramfs are for one kernel: another kernel finds neither card nor root file system",
     );
     if given.board.pi.is_none() {
-        return check(id, why, Outcome::Skip, "the kernel's package creates one", "");
+        return check(id, why, Outcome::Skip, "the kernel's package creates an initramfs", "");
     }
     let Some(target) = given.target else {
         return check(id, why, Outcome::Unknown, "the board was not examined", GIVE);

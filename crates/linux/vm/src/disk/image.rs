@@ -158,7 +158,7 @@ pub(super) fn skeleton(root: &Path) -> Result<(), VmError> {
     Ok(())
 }
 
-/// Unpacks a package and keeps links to folders as dpkg does; `dpkg-deb -x` would replace them by folders.
+/// Unpacks a package and keeps links to folders as dpkg does; `dpkg-deb -x` would replace them with folders.
 pub(super) fn unpack(deb: &Path, root: &Path) -> Result<(), VmError> {
     let remedy = "install it: apt-get install dpkg tar";
     let mut source = Command::new("dpkg-deb");
@@ -196,7 +196,7 @@ fn format(folder: &Path, disk: &Path, root: &Path) -> Result<(), VmError> {
     tools::output(&mut mkfs, "install it: apt-get install e2fsprogs").map(drop)
 }
 
-/// Returns the stock kernel of the two, which boots faster here.
+/// Returns the stock one of the two kernels, which boots faster here.
 fn stock_kernel(root: &Path) -> Result<Kernel, VmError> {
     let boot = root.join("boot");
     let entries = fs::read_dir(&boot).map_err(VmError::file("read", &boot))?;

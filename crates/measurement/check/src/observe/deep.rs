@@ -1,4 +1,4 @@
-//! Larger copies of stacks, where the small ones were too short.
+//! Takes larger copies of stacks where the small ones were too short.
 
 use super::Session;
 use crate::sources::{DEEP, DEEP_STACK};

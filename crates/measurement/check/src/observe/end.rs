@@ -100,7 +100,7 @@ impl Session {
                 }
                 (Begin::At(u64::MAX), format!("the first call of {function}, which did not happen"))
             }
-            (None, None, _) => (Begin::Found, "the first cycle of each real-time thread, as found".to_owned()),
+            (None, None, _) => (Begin::Found, "the first cycle of each real-time thread, as detected".to_owned()),
         };
         if let Begin::At(from) = begin
             && from >= now
@@ -142,7 +142,7 @@ impl Session {
         }
         let irregular = without_period(&threads);
         if !irregular.is_empty() {
-            let why = format!("{} have no period, so overruns are not judged", irregular.join(", "));
+            let why = format!("no period was found for {}, so overruns are not judged", irregular.join(", "));
             self.sources.push(source("periods", Some(why)));
         }
         let has_real_time = threads.iter().any(|thread| thread.is_real_time);

@@ -1,4 +1,4 @@
-//! Size of the ring buffers.
+//! Determines the size of the ring buffers.
 
 use std::fs;
 

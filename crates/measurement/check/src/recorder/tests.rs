@@ -161,14 +161,14 @@ fn a_look_that_comes_before_the_records_does_not_move_the_begin() {
     assert_eq!(recording.threads[0].real_time_since, Some(110));
 }
 
-/// The running thread sets a timer that calls function `function` of [`tags`].
+/// Records that the running thread sets a timer that calls function `function` of [`tags`].
 fn set<S: System>(recorder: &mut Recorder<S>, timer: u64, function: u64, expiry: u64, at: u64) {
     let words = [0, timer, function, expiry, 0];
     let raw: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
     recorder.record(Record::Sample(crate::sources::TIMER, sample(&raw, at)));
 }
 
-/// A system call that begins; [`returns`] ends it.
+/// Records that a system call begins; [`returns`] ends it.
 fn enters<S: System>(recorder: &mut Recorder<S>, number: i64, first: u64, at: u64) {
     let raw: Vec<u8> = [0, number as u64, first, 1, 0, 0, 0, 0].iter().flat_map(|word| word.to_ne_bytes()).collect();
     recorder.record(Record::Sample(crate::sources::ENTER, sample(&raw, at)));

@@ -30,8 +30,8 @@ pub(super) struct Timers {
 }
 
 impl<S: System> Recorder<S> {
-    /// Reads how far clocks are ahead. If one was set, the times at which timers were due are discarded back to the
-    /// previous look.
+    /// Reads how far the clocks are ahead of CLOCK_MONOTONIC. If one was set, discards the times at which timers were
+    /// due, back to a short time before the previous reading.
     pub(super) fn look_at_clocks(&mut self, now: u64) {
         let mut is_stepped = false;
         for (clock, known) in CLOCKS.into_iter().zip(&mut self.timers.ahead) {
@@ -50,7 +50,7 @@ impl<S: System> Recorder<S> {
         self.timers.last_look = now;
     }
 
-    /// The running thread sets a timer, or sets it again after it expired.
+    /// Handles the event that the running thread sets a timer, or sets it again after it expired.
     pub(super) fn timer_set(&mut self, sample: &Sample) {
         let Some((kind, timer, expiry, is_relative)) = self.tags.timer(sample.raw) else { return };
         let Some(running) = self.threads.get_mut(&sample.meta.tid) else { return };
@@ -92,7 +92,8 @@ impl<S: System> Recorder<S> {
 }
 
 impl Running {
-    /// A timer that was due is set again by this thread: it ended the first wait that could have seen it.
+    /// Handles a timer that was due and that this thread sets again: the timer ended the first wait that it can have
+    /// ended.
     fn expired(&mut self, due: u64, release: Release, now: u64) {
         if due > now {
             return;

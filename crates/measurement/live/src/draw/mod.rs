@@ -229,7 +229,7 @@ fn help(snapshot: &Snapshot, canvas: &mut Canvas) {
         "wakeup is visible beside a million.".into(),
     ];
     if snapshot.attached {
-        lines.push("The figures are read from the run directory every 5 s.".into());
+        lines.push("The values are read from the run directory every 5 s.".into());
     } else {
         lines.push("Frequencies are read between loads only, because reading them causes latency.".into());
         lines.push("The view is drawn twice a second by one ordinary thread without locks.".into());

@@ -33,7 +33,7 @@ const RUNS: usize = 1;
 
 /// Sampling interval. Each sample reads a few files in /proc per thread.
 const LOOK: Duration = Duration::from_millis(100);
-/// Maximum number of threads per sample. Any thread shows whether the command is active.
+/// Maximum number of threads per sample. That many are enough to show whether the command is active.
 const MOST_THREADS: usize = 64;
 /// Number of bytes to keep from the end of the command's standard error.
 const TAIL: usize = 2 << 10;

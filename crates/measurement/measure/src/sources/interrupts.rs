@@ -34,7 +34,7 @@ impl Table {
     }
 
     /// Returns the increase of each source on `cpu` since `before`, largest first, without zeros; `None` if the CPU is
-    /// missing in either table.
+    /// missing from either table.
     pub fn risen(&self, before: &Table, cpu: CpuId) -> Option<Vec<(String, u64)>> {
         let (now, then) = (self.column(cpu)?, before.column(cpu)?);
         let mut risen: Vec<(String, u64)> = self

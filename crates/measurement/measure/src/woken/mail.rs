@@ -121,7 +121,7 @@ impl Drop for Mailbox {
     }
 }
 
-/// What the system call in which the receiver slept tells about messages.
+/// What the system call in which the receiver slept reveals about new messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arrival {
     /// A message was published. Messages cannot be lost, and several may cause a single wakeup.
@@ -247,7 +247,7 @@ impl Inbox {
         oldest.max(first)
     }
 
-    /// Returns true if a recorded message was accounted for.
+    /// Returns true if a recorded message has been accounted for.
     #[inline(always)]
     pub fn is_recording(&self) -> bool {
         self.recording

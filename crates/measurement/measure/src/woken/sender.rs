@@ -104,8 +104,8 @@ impl Sender<'_> {
         sent
     }
 
-    /// Waits until the receiver has taken the messages in transit, marks the end, and wakes the receiver until it has
-    /// noticed. A receiver that was stopped ends on its own.
+    /// Waits until the receiver has taken the messages in transit, marks the end, and wakes the receiver repeatedly
+    /// until it has noticed the mark. A receiver that was stopped ends on its own.
     fn close(&self, receiver: i32) {
         let give_up = monotonic() + GRACE;
         let pause = || {

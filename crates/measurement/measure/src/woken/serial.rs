@@ -160,7 +160,7 @@ fn set_up(port: &Port) -> Result<(u32, Guard), String> {
         return Err("the driver found no UART there (type unknown)".into());
     }
     if hardware.irq == 0 {
-        return Err("it has no interrupt: the driver polls it by a timer".into());
+        return Err("it has no interrupt: the driver polls it with a timer".into());
     }
     ioctl_tiocexcl(port).map_err(|e| format!("exclusive access is not possible: {e}"))?;
     let looped = port.is_looped().map_err(|e| e.to_string())?;
@@ -200,8 +200,7 @@ fn notes(path: &str, rate: u32, byte: Nanos) -> Vec<String> {
     let trigger = fs::read_to_string(&file).ok().and_then(|text| text.trim().parse::<u32>().ok());
     if let Some(trigger) = trigger.filter(|bytes| *bytes > 1) {
         notes.push(format!(
-            "the receive FIFO of {path} interrupts at {trigger} bytes; for a single byte it waits another four byte times ({}): \
-             echo 1 > {} ends that",
+            "the receive FIFO of {path} raises an interrupt at {trigger} bytes; for a single byte it waits for another four byte times ({}); to avoid this: echo 1 > {}",
             Nanos(4 * byte.0),
             file.display()
         ));

@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 /// Maximum number of ended cycles of a chain's last thread that wait for a cycle of an earlier thread to end.
 const WAITING: usize = 4096;
 
-/// The passes through a chain that were followed from its beginning to its end.
+/// The passes through a chain of which both the beginning and the end are known.
 pub(super) struct Passes {
     pub value: Value,
     from: u64,
@@ -22,7 +22,7 @@ pub(super) struct Passes {
 }
 
 impl Passes {
-    /// Counts passes that begin in the phase.
+    /// Creates empty totals. Only passes that begin in the phase, from `from` to `to`, will be counted.
     pub fn new(names: &[String], (from, to): (u64, u64), claims: &[Claim], keep: usize, load: &str) -> Passes {
         let totals = AppChain {
             load: load.to_owned(),
@@ -63,25 +63,26 @@ pub(super) struct Chain {
     waiting: VecDeque<Pass>,
 }
 
-/// A release of the last thread by the one before it, and the end of the cycle that took it.
+/// A release of the chain's last thread by the thread before it, and the end of the cycle that consumed the release.
 #[derive(Clone, Copy)]
 struct Pass {
     released: u64,
     end: u64,
 }
 
-/// What a release was followed back to.
+/// The origins found by following a release back through the chain.
 #[derive(Default)]
 struct Found {
     /// Releases of the first thread.
     first: Vec<u64>,
-    /// Other threads or timers.
+    /// Number of releases by threads outside the chain or by timers.
     others: u64,
     unknown: u64,
 }
 
 impl Chain {
-    /// Counts passes whose first thread was released in `from..to`. `None`: a thread of that name was not found.
+    /// Creates a chain that counts the passes whose first thread was released in the phase. `None` if one of the named
+    /// threads was not found.
     pub fn new(names: &[String], lanes: &[Lane], claims: &[Claim], keep: usize, load: &str) -> Option<Chain> {
         let of = |name: &String| lanes.iter().find(|lane| lane.learned.thread.name == *name);
         let tids = names.iter().map(|name| Some(of(name)?.learned.thread.tid)).collect::<Option<Vec<i32>>>()?;
@@ -93,7 +94,7 @@ impl Chain {
         self.tids.contains(&tid)
     }
 
-    /// Number of releases that were not followed back, if there are any, and the chain.
+    /// Returns the number of releases that could not be followed back, and the chain's name; `None` if there are none.
     pub fn unknown(&self) -> Option<(u64, &str)> {
         let totals = &self.passes.totals;
         (totals.unknown > 0).then_some((totals.unknown, totals.chain.as_str()))
@@ -119,7 +120,7 @@ impl Chain {
     }
 
     /// Follows the waiting passes as far as possible: the cycles of a thread are known only after they have ended.
-    /// `last`: no more cycles will follow.
+    /// `last` means that there will be no more cycles.
     pub fn follow(&mut self, lanes: &[Lane], last: bool) {
         for _ in 0..self.waiting.len() {
             let Some(pass) = self.waiting.pop_front() else { return };
@@ -138,7 +139,8 @@ impl Chain {
         }
     }
 
-    /// Follows a release by the thread at `at` back to the first; `false`: its cycle has not ended yet.
+    /// Follows a release by the thread at index `at` of the chain back to the first thread. Returns false if the cycle
+    /// in which it occurred has not ended yet.
     fn back(&self, at: usize, released: u64, lanes: &[Lane], found: &mut Found) -> bool {
         let own = self.tids.get(at);
         let Some(lane) = lanes.iter().find(|lane| own == Some(&lane.learned.thread.tid)) else { return true };
@@ -173,8 +175,9 @@ impl Chain {
     }
 }
 
-/// Of the releases that a cycle took, those that led to its release of `to` at `at`: each to one if there are as many
-/// of both, and all to all if they were there when it began. `None`: that is not known.
+/// Returns those releases consumed by a cycle that led to its release of thread `to` at time `at`. If it was released
+/// as often as it released `to`, each led to one; otherwise, if all had occurred before it began, each led to all.
+/// `None` if this is unknown.
 fn led(cycle: &Closed, to: i32, at: u64) -> Option<&[Released]> {
     let all = cycle.releases.as_slice();
     let given = || cycle.given.iter().filter(|given| given.to == to);
@@ -206,7 +209,8 @@ mod tests {
         }
     }
 
-    /// Passes of `a` (1), `b` (2) and `c` (3): the longest, their number, others, unknown.
+    /// Follows the chain of threads `a` (1), `b` (2) and `c` (3). Returns the longest pass, and the numbers of passes,
+    /// of releases by others and of unknown releases.
     fn passes(cycles: &[Closed]) -> (u64, u64, u64, u64) {
         let mut lanes: Vec<Lane> = [("a", 1), ("b", 2), ("c", 3)].map(|(name, tid)| lane_of(name, tid)).into();
         let names = ["a", "b", "c"].map(String::from);
@@ -241,7 +245,7 @@ mod tests {
         assert_eq!(passes(&[first, middle, other]), (0, 0, 1, 0));
     }
 
-    /// The middle was released twice before it ran, and took both at once.
+    /// The middle thread was released twice before it ran, and handled both releases in one cycle.
     #[test]
     fn releases_that_were_taken_at_once_are_passes_of_one_end() {
         let at = 12 * MS;
@@ -257,7 +261,7 @@ mod tests {
         assert_eq!(passes(&cycles), (MS + 400_000, 2, 0, 0));
     }
 
-    /// The middle looked at its word again before it waited: it worked twice, and released the last twice.
+    /// The middle thread checked for work again before it waited: it worked twice, and released the last thread twice.
     #[test]
     fn releases_that_were_taken_in_turn_are_passes_of_their_own() {
         let at = 12 * MS;

@@ -1,4 +1,4 @@
-//! Reads the events of an application and accounts for the cycles of its threads, in a thread of its own.
+//! Reads the events of an application and accounts for the cycles of its threads, in a separate thread.
 
 use super::chain::Chain;
 use super::lane::Lane;
@@ -34,7 +34,7 @@ pub(super) const PATIENCE: Nanos = Nanos::from_millis(500);
 #[derive(Default)]
 pub(super) struct Flags {
     pub stop: AtomicBool,
-    /// All cycles of the phase have ended, or reading failed.
+    /// True if all cycles of the phase have ended, or reading failed.
     pub done: AtomicBool,
     pub failed: AtomicBool,
 }
@@ -48,14 +48,14 @@ pub(super) struct Engine {
     pub lanes: Vec<Lane>,
     pub chains: Vec<Chain>,
     pub marks: Vec<MarkChain>,
-    /// Whether a thread that wrote a mark is one of the application.
+    /// For each thread that wrote a mark, true if it belongs to the application.
     writers: HashMap<i32, bool>,
     next_block: Nanos,
     pub failed: Option<String>,
 }
 
 impl Engine {
-    /// Starts recording. The phase begins when `plan` says.
+    /// Starts recording. The phase begins after the warm-up that `plan` specifies.
     ///
     /// # Errors
     /// The kernel's events cannot be recorded.
@@ -160,7 +160,7 @@ impl Engine {
         }
     }
 
-    /// Passes a mark of the application to the chains that have it as a point.
+    /// Passes a mark of the application to the chains that contain it.
     fn mark(&mut self, event: &Event) {
         if matches!(event.kind, Kind::LostEvents { .. }) {
             self.marks.iter_mut().for_each(MarkChain::forget);
@@ -176,7 +176,7 @@ impl Engine {
         }
     }
 
-    /// What was released in the phase has ended, also at the ends of chains.
+    /// Returns true if all cycles and passes that were released in the phase have ended.
     fn is_settled(&self) -> bool {
         let longest = self.chains.iter().map(|chain| chain.passes.longest).max().unwrap_or(0);
         let is_answered = self.marks.iter().all(|chain| chain.open() == 0);
@@ -187,7 +187,7 @@ impl Engine {
         self.lanes.first().map_or(CpuId(0), Lane::home)
     }
 
-    /// Cycles released in the phase that have not ended.
+    /// Returns the cycles that were released in the phase and have not ended: index of the lane, and release time, ns.
     pub fn open(&self) -> Vec<(usize, u64)> {
         let open = |(n, lane): (usize, &Lane)| {
             let release = self.attribution.open_since(lane.learned.thread.tid)?;

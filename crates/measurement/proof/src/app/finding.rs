@@ -14,7 +14,7 @@ use punctual_uapi::{Sig, Waited, wait};
 use punctual_units::Nanos;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Time limits for threads to become real-time, and for their cycles to be found.
+/// Time limit for threads to become real-time; `LEARN` is that for their cycles to be found.
 const START: Nanos = Nanos::from_secs(10);
 const LEARN: Nanos = Nanos::from_secs(10);
 /// Minimum time for which the threads are observed.
@@ -24,7 +24,7 @@ const LOOK: Nanos = Nanos::from_millis(50);
 pub(super) struct Found {
     pub programs: Vec<Program>,
     pub learned: Vec<Learned>,
-    /// `None`: this kernel does not show them.
+    /// Marks that the threads wrote; `None` if this kernel does not show them.
     pub marks: Option<Vec<AppMark>>,
     pub notes: Vec<String>,
 }
@@ -69,7 +69,7 @@ pub(super) fn find(options: &AppOptions) -> Result<Found, ProofError> {
     if learned.is_empty() {
         let names: Vec<&str> = without.iter().map(|thread| thread.name.as_str()).collect();
         return Err(ProofError::Environment(format!(
-            "no cycles were found in {}: in {LEARN} none of them waited at the same place four times",
+            "no cycles were found in {}: none of these threads waited four times at the same place within {LEARN}",
             names.join(", ")
         )));
     }
@@ -79,7 +79,7 @@ pub(super) fn find(options: &AppOptions) -> Result<Found, ProofError> {
     Ok(Found { programs, learned, marks, notes })
 }
 
-/// Marks of the programs' threads; others write to trace_marker as well.
+/// Returns the marks that the programs' threads wrote, because other programs may write to trace_marker too.
 fn marks(programs: &[Program], learning: &Learning) -> Vec<AppMark> {
     let threads: BTreeMap<i32, String> =
         programs.iter().flat_map(Program::threads).map(|thread| (thread.tid, thread.name)).collect();
@@ -92,7 +92,7 @@ fn marks(programs: &[Program], learning: &Learning) -> Vec<AppMark> {
     learning.marks.0.iter().filter_map(of).collect()
 }
 
-/// Records all calls of the programs: those of the threads that are measured, and of those that may release them.
+/// Records all system calls of the programs, because any of their threads may release a measured one.
 fn record(programs: &[Program], threads: &[Thread]) -> Result<Recorder, ProofError> {
     let all = programs.iter().flat_map(Program::threads).map(|thread| (thread.tid, BTreeSet::new())).collect();
     Recorder::start(&all, threads.iter().all(|thread| is_real_time(thread.scheduling)), true)
@@ -114,7 +114,7 @@ fn run_still(programs: &mut [Program]) -> Result<(), ProofError> {
     Ok(())
 }
 
-/// Waits until the named threads are there; without names, until each program has a real-time thread.
+/// Waits until the named threads exist or, if none are named, until each program has a real-time thread.
 fn wait_for_threads(programs: &mut [Program], options: &AppOptions) -> Result<Vec<Thread>, ProofError> {
     let until = monotonic() + START;
     loop {
@@ -135,7 +135,7 @@ fn wait_for_threads(programs: &mut [Program], options: &AppOptions) -> Result<Ve
     }
 }
 
-/// Says that a thread is missing, or that a program has no real-time one.
+/// Returns a message that a thread is missing, or that a program has no real-time thread.
 fn none(programs: &[Program], without: Option<&Program>, missing: Option<&String>) -> String {
     let names = |threads: Vec<Thread>| {
         let mut names: Vec<String> = threads.into_iter().map(|thread| thread.name).collect();

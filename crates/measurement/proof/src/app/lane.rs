@@ -53,7 +53,7 @@ impl Value {
 struct Intervals {
     count: u64,
     sum: u64,
-    /// Far from the period although the cycle before had ended in time.
+    /// Number of those that were far from the period although the previous cycle had ended in time.
     odd: u64,
 }
 
@@ -64,7 +64,7 @@ pub(super) struct Lane {
     pub response: Value,
     jitter: Value,
     cpu: Value,
-    /// The latest cycle. How many releases were skipped after it is known only when the next cycle has ended.
+    /// The latest cycle. The number of releases skipped after it is not known until the next cycle has ended.
     pending: Option<Closed>,
     /// Numbers of the next release and of the next jitter value.
     numbers: (u64, u64),
@@ -74,7 +74,7 @@ pub(super) struct Lane {
     totals: AppCycles,
     unknown: u64,
     intervals: Intervals,
-    /// The cycle that has not ended.
+    /// The cycle that had lasted longer than a period when the phase ended, and had not ended.
     unfinished: Option<Cycle>,
     delays: BTreeMap<Class, u64>,
     cpus: BTreeMap<u32, u64>,
@@ -118,12 +118,12 @@ impl Lane {
         }
     }
 
-    /// Number of cycles whose release time is unknown.
+    /// Returns the number of cycles whose release time is unknown.
     pub fn unknown(&self) -> u64 {
         self.unknown
     }
 
-    /// Time from the end of the last cycle to the end of the phase, if it is far longer than usual.
+    /// Returns the time from the end of the last cycle to the end of the phase if it is far longer than usual.
     pub fn silence(&self) -> Option<Nanos> {
         const OFTEN: u64 = 10;
         let last = self.pending.as_ref().map(|last| last.end_ns).unwrap_or(self.from);
@@ -180,7 +180,7 @@ impl Lane {
         number
     }
 
-    /// Number of releases between two cycles for which the thread had no cycle.
+    /// Returns the number of releases between two cycles that led to no cycle.
     fn skipped(&self, release: u64, next: u64) -> u64 {
         let Some(period) = self.learned.grid else { return 0 };
         let periods = (next.saturating_sub(release) + period.0 / 2) / period.0.max(1);
@@ -226,7 +226,8 @@ impl Lane {
         self.unfinished = cycle;
     }
 
-    /// The mean time between its releases, if its timer did not keep to the period that it had before.
+    /// Returns the mean time between the thread's releases if its timer did not keep to the period determined before
+    /// the measurement.
     pub fn changed_period(&self) -> Option<Nanos> {
         const FEW: u64 = 4;
         let Intervals { count, sum, odd } = self.intervals;
@@ -238,7 +239,7 @@ impl Lane {
         [&mut self.response, &mut self.jitter, &mut self.cpu].into_iter().for_each(|value| value.block(cpu));
     }
 
-    /// The CPU on which most of the thread's cycles started.
+    /// Returns the CPU on which most of the thread's cycles started.
     pub fn home(&self) -> CpuId {
         CpuId(self.cpus.iter().max_by_key(|(_, count)| **count).map_or(0, |(cpu, _)| *cpu))
     }
@@ -290,7 +291,7 @@ pub(super) mod tests {
         lane_of("control", 7)
     }
 
-    /// With a period of 1 ms; the phase is from 10 to 20 ms.
+    /// Returns a lane with a period of 1 ms, in a phase from 10 to 20 ms.
     pub(in crate::app) fn lane_of(name: &str, tid: i32) -> Lane {
         let learned = Learned {
             thread: AppThread {

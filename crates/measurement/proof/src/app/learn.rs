@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Maximum number of waits kept per thread.
 const MOST: usize = 20_000;
-/// Calls kept that have released a thread.
+/// Maximum number of releasing calls kept per thread.
 const WAKERS: usize = 32;
 
 /// A thread whose cycles are known.
@@ -35,7 +35,7 @@ struct Open {
     is_wait: bool,
     slept: bool,
     woken: Option<u64>,
-    /// The thread that woke it, and the call in which it did.
+    /// The thread that woke this one, and the system call in which it did so.
     by: Option<(i32, WaitCall)>,
 }
 
@@ -45,17 +45,17 @@ struct Seen {
     calls: Vec<WaitCall>,
     waits: Vec<Wait>,
     timerfds: BTreeMap<i32, bool>,
-    /// What it read after poll(2), but for timerfds.
+    /// What the thread read after poll(2), except timerfds: kind of release, and descriptor.
     behind: BTreeSet<(Release, i32)>,
-    /// Who released it, by the place at which it waited.
+    /// Releases by other threads: the place at which this thread waited, the other thread, and its system call.
     wakers: BTreeSet<(u32, i32, WaitCall)>,
 }
 
-/// The waits of each thread that were observed so far.
+/// The waits of each thread that have been observed so far.
 #[derive(Debug, Default)]
 pub(super) struct Learning {
     threads: BTreeMap<i32, (Thread, Seen)>,
-    /// The call in which each recorded thread is.
+    /// The system call that each recorded thread is currently executing.
     calls: BTreeMap<i32, WaitCall>,
     pub marks: SeenMarks,
 }
@@ -112,7 +112,7 @@ impl Learning {
         }
     }
 
-    /// True if every thread has cycles, and enough of them to know its period.
+    /// Returns true if enough cycles of every thread have been found to determine its period.
     pub fn is_enough(&self) -> bool {
         const CYCLES: usize = 32;
         self.threads
@@ -120,7 +120,7 @@ impl Learning {
             .all(|(_, seen)| Cycles::find(&seen.waits).is_some_and(|found| found.cycles.len() >= CYCLES))
     }
 
-    /// Threads with cycles, and those without.
+    /// Returns the threads that have cycles, and those that have none.
     pub fn found(&self) -> (Vec<Learned>, Vec<Thread>) {
         let (mut learned, mut without) = (Vec::new(), Vec::new());
         for (thread, seen) in self.threads.values() {
@@ -139,8 +139,8 @@ impl Learning {
         }
     }
 
-    /// The thread's name: behind that of its program if threads of other programs have it, with its id if another thread
-    /// of its program does.
+    /// Returns the thread's name: prefixed with that of its program if threads of other programs have the same name,
+    /// and followed by its ID if another thread of its own program does.
     fn name(&self, thread: &Thread) -> String {
         let same = || self.threads.values().map(|(other, _)| other).filter(|other| other.name == thread.name);
         let (all, own) = (same().count(), same().filter(|other| other.program == thread.program).count());
@@ -153,7 +153,7 @@ impl Learning {
 }
 
 impl Seen {
-    /// poll(2), then read(2) of a timerfd or an eventfd: that was what it waited for.
+    /// Handles a read(2) of a timerfd or an eventfd after poll(2): the thread had been waiting for that descriptor.
     fn after_poll(&mut self, meaning: &Meaning, pid: i32, number: i32) {
         let Some(last) = self.waits.last_mut().filter(|last| last.release == Release::Descriptors) else { return };
         match meaning.release {

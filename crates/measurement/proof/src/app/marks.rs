@@ -5,13 +5,13 @@ use punctual_model::{AppChain, Claim};
 use punctual_trace::{Event, Kind};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// Begins the marks of punctual-rt and of its C interface; other lines are marks, too.
+/// Prefix of the marks that punctual-rt and its C interface write. Lines without it are marks, too.
 const PREFIX: &str = "punctual: ";
-/// Maximum number of passes that wait at a point of a chain, and of names that are learnt.
+/// Maximum number of passes that wait at a point of a chain; `NAMES` is that of names that are remembered.
 const WAITING: usize = 4096;
 const NAMES: usize = 256;
 
-/// `NAME` or `NAME VALUE`.
+/// A mark, written as `NAME` or `NAME VALUE`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Mark<'a> {
     pub name: &'a str,
@@ -19,7 +19,7 @@ pub(super) struct Mark<'a> {
 }
 
 impl Mark<'_> {
-    /// The mark that an event is, and the thread that wrote it.
+    /// Returns the mark that an event contains, and the thread that wrote it; `None` for other events.
     pub fn of(event: &Event) -> Option<(i32, Mark<'_>)> {
         let Kind::Print { text } = &event.kind else { return None };
         let line = text.lines().next()?.trim();
@@ -60,14 +60,14 @@ struct Open {
     value: Option<u64>,
 }
 
-/// A chain whose points are marks. A mark takes the passes that wait for it: those with its value if both have one,
-/// else all of them.
+/// A chain whose points are marks. A mark continues the passes that wait for it, except those whose value differs from
+/// its own; a pass or mark without a value matches all.
 pub(super) struct MarkChain {
     names: Vec<String>,
     pub passes: Passes,
-    /// The passes that wait for each point but the first.
+    /// The passes that wait for each point except the first.
     waiting: Vec<VecDeque<Open>>,
-    /// Passes that were given up: too many waited, or events were lost.
+    /// Number of passes that were abandoned because too many were waiting or events were lost.
     lost: u64,
 }
 
@@ -104,13 +104,13 @@ impl MarkChain {
         taken
     }
 
-    /// Between lost events there may have been marks.
+    /// Abandons all waiting passes after events were lost, because these may have included marks.
     pub fn forget(&mut self) {
         self.lost += self.open();
         self.waiting.iter_mut().for_each(VecDeque::clear);
     }
 
-    /// Number of passes that began in the phase and have not reached the last mark.
+    /// Returns the number of passes that began in the phase and have not reached the last mark.
     pub fn open(&self) -> u64 {
         self.waiting.iter().flatten().filter(|open| self.passes.counts(open.first)).count() as u64
     }
@@ -142,7 +142,8 @@ mod tests {
         assert_eq!((of(""), of(" \n")), (None, None));
     }
 
-    /// Marks of a chain `a > b > c` in a phase from 10 to 20 ms: the longest pass, passes, others, unanswered.
+    /// Follows a chain of marks `a > b > c` in a phase from 10 to 20 ms. Returns the longest pass, and the numbers of
+    /// passes, others and unanswered marks.
     fn passes(marks: &[(&str, Option<u64>, u64)]) -> (u64, u64, u64, u64) {
         let names = ["a", "b", "c"].map(String::from);
         let mut chain = MarkChain::new(&names, (10 * MS, 20 * MS), &[], 16, "idle");

@@ -1,4 +1,4 @@
-//! The cycles of an application under one load, as a meter of the session.
+//! Measures the cycles of an application under one load: an implementation of `Meter`.
 
 use super::Shared;
 use super::engine::{Engine, Flags, PATIENCE};

@@ -39,9 +39,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// The applications, and those of their threads that are measured.
 #[derive(Clone, Debug)]
 pub struct AppOptions {
-    /// Each with its name for display: the command as given.
+    /// The programs, each with its name for display, which is the command as given.
     pub programs: Vec<(String, punctual_check::Subject)>,
-    /// Names of threads; empty: all real-time ones.
+    /// Names of the threads to measure; if empty, all real-time threads.
     pub threads: Vec<String>,
     /// Time from the application's start until its real-time work begins.
     pub after: Nanos,
@@ -59,7 +59,7 @@ pub(crate) struct Watched {
 }
 
 impl Watched {
-    /// Real-time threads that run now and are not measured.
+    /// Returns the threads that exist now and match the request, but were not found before the measurement.
     fn unmeasured(&self) -> Vec<Thread> {
         let is_known = |thread: &Thread| {
             self.learned.iter().any(|learned| learned.thread.tid == thread.tid)
@@ -77,7 +77,7 @@ fn is_wanted(asked: &[String], thread: &Thread) -> bool {
     if asked.is_empty() { is_real_time(thread.scheduling) } else { asked.iter().any(|name| thread.is_called(name)) }
 }
 
-/// The calls in which threads wait, and those that release them.
+/// Returns the system calls in which the threads wait, and those that release them.
 fn calls_of(learned: &[Learned]) -> Calls {
     let mut calls = Calls::new();
     for one in learned {
@@ -113,12 +113,12 @@ impl App {
         Ok(App(Arc::new(Mutex::new(Watched { programs, asked, learned, application, machine }))))
     }
 
-    /// The application's threads, what releases them, and the results so far.
+    /// Returns the application's threads, what releases them, and the results so far.
     pub fn application(&self) -> Application {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).application.clone()
     }
 
-    /// Claims to propose if the user made none: no cycle lasts beyond the next release.
+    /// Returns claims to propose if the user made none: no cycle lasts beyond the next release.
     pub fn proposed(&self) -> Vec<Claim> {
         let threads = self.application().threads;
         // A relative sleep has no instants that it could miss.
@@ -190,7 +190,7 @@ impl App {
     }
 }
 
-/// True if the points of a chain are marks, false if they are threads.
+/// Returns true if the points of a chain are marks, false if they are threads.
 ///
 /// # Errors
 /// They are neither, or some are threads and some are marks.
@@ -200,8 +200,8 @@ fn is_of_marks(chain: &AppValue, application: &Application) -> Result<bool, Proo
     let Some(other) = chain.threads().iter().find(|name| !is_thread(name)) else { return Ok(false) };
     let Some(marks) = &application.marks else {
         return usage(format!(
-            "no thread {other} has cycles, and this kernel does not show marks: that takes Linux 7.0, 6.19.11 or 6.18.21 \
-             (options/copy_trace_marker, and its repair)"
+            "no thread {other} has cycles, and this kernel does not show marks: that requires Linux 7.0, 6.19.11 or 6.18.21 \
+             (options/copy_trace_marker, and the fix for it)"
         ));
     };
     let is_mark = |name: &&String| marks.iter().any(|mark| mark.name == **name);
@@ -214,14 +214,14 @@ fn is_of_marks(chain: &AppValue, application: &Application) -> Result<bool, Proo
         ));
     }
     match chain.threads().iter().find(|name| !is_mark(name)) {
-        Some(thread) => {
-            usage(format!("{thread} is a thread and {other} a mark: the points of a chain are threads or marks"))
-        }
+        Some(thread) => usage(format!(
+            "{thread} is a thread and {other} a mark: the points of a chain must be either all threads or all marks"
+        )),
         None => Ok(true),
     }
 }
 
-/// The processes of the application, and the scheduling of its least urgent thread.
+/// Returns the processes of the application, and the scheduling of its least urgent thread.
 pub(crate) fn audited(shared: &Shared) -> (Vec<i32>, Option<Scheduling>) {
     let state = shared.lock().unwrap_or_else(PoisonError::into_inner);
     let threads = || state.learned.iter().map(|learned| &learned.thread);

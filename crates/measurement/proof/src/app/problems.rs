@@ -21,7 +21,7 @@ enum Of {
     All,
     /// The values of this thread, and chains through it.
     Thread(i32),
-    /// Of this thread's own values only: chains have counts of their own.
+    /// Only the values of this thread, because chains count such cycles themselves.
     Cycles(i32),
 }
 
@@ -32,7 +32,7 @@ impl Doubt {
 }
 
 impl Engine {
-    /// `stopped`: the phase was ended early.
+    /// Returns the results. `stopped` is how the phase was ended early, if it was.
     pub fn finish(mut self, stopped: Option<Stop>) -> Collected {
         let now = monotonic();
         let open = self.open();
@@ -116,7 +116,7 @@ impl Engine {
         doubts
     }
 
-    /// A cycle that was released in the phase and has not ended.
+    /// Handles a cycle that was released in the phase and has not ended. Returns the problem that it causes.
     fn unfinished(&mut self, lane: usize, release: u64, now: Nanos) -> Option<Doubt> {
         let lane = self.lanes.get_mut(lane)?;
         let (name, tid) = (lane.learned.thread.name.clone(), lane.learned.thread.tid);
@@ -163,18 +163,18 @@ fn of_lane(lane: &Lane, broken: u64) -> Vec<Doubt> {
 fn untraced(chain: &Chain) -> Option<Problem> {
     let (unknown, chain) = chain.unknown()?;
     let text = format!(
-        "{unknown} releases of the last thread of {chain} could not be followed back to the first thread: these passes may be \
-         longer"
+        "{unknown} releases of the last thread of {chain} could not be followed back to the first thread: those passes may have been longer than the longest measured one"
     );
     Some(Problem { kind: ProblemKind::Storage, text })
 }
 
-/// The latencies of passes that were not seen to end are unknown.
+/// Returns a problem if the end of some passes was not seen, because their latencies are unknown.
 fn unanswered(totals: &AppChain) -> Option<Problem> {
     let AppChain { unanswered, chain, .. } = totals;
     let (first, last) = (chain.split(" > ").next()?, chain.rsplit(" > ").next()?);
-    let text =
-        format!("{unanswered} marks {first} of {chain} did not lead to a mark {last}: these passes may be longer");
+    let text = format!(
+        "{unanswered} marks {first} of {chain} did not lead to a mark {last}: those passes may have been longer than the longest measured one"
+    );
     (*unanswered > 0).then_some(Problem { kind: ProblemKind::Storage, text })
 }
 

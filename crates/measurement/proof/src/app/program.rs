@@ -17,7 +17,7 @@ const FOR_END: Nanos = Nanos::from_secs(2);
 /// A thread of the application.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Thread {
-    /// [`Program::short`].
+    /// [`Program::short`] of its program.
     pub program: String,
     pub pid: i32,
     pub tid: i32,
@@ -26,7 +26,7 @@ pub(super) struct Thread {
 }
 
 impl Thread {
-    /// True if `name` is its name, alone or behind that of its program: `plc/control`.
+    /// Returns true if `name` is the thread's name, alone or prefixed with that of its program: `plc/control`.
     pub fn is_called(&self, name: &str) -> bool {
         name == self.name
             || name.strip_prefix(self.program.as_str()).and_then(|rest| rest.strip_prefix('/')) == Some(&self.name)
@@ -42,7 +42,8 @@ pub(super) fn comm(pid: i32, tid: i32) -> Option<String> {
 pub(super) struct Program {
     /// Name shown to the user.
     pub name: String,
-    /// Its file, process or unit, without a path; unique among the programs that are measured together.
+    /// Name of the program's file, process or unit, without a path; unique among the programs that are measured
+    /// together.
     pub short: String,
     subject: Subject,
     child: Option<Child>,
@@ -81,7 +82,7 @@ impl Program {
         }
     }
 
-    /// Its processes, without the one that started it.
+    /// Returns the program's processes, except the one that started it.
     fn pids(&self) -> Vec<i32> {
         match &self.child {
             Some(child) => proc::descendants(child.id().cast_signed()),
@@ -89,7 +90,7 @@ impl Program {
         }
     }
 
-    /// The current threads of the application's processes.
+    /// Returns the current threads of the application's processes.
     pub fn threads(&self) -> Vec<Thread> {
         let thread = |pid: i32, tid: i32| {
             let (scheduling, _) = uapi::scheduling(tid).ok()?;

@@ -1,4 +1,5 @@
-//! Starts a program so that all processes it leaves behind remain its descendants: daemons, too.
+//! Starts a program below a reaper process, so that all processes it leaves behind, including daemons, remain
+//! descendants of the reaper.
 
 use punctual_check::Stopped;
 use punctual_uapi::{Sig, SignalSet, Waited, block, wait};
@@ -17,7 +18,7 @@ pub const REAPER_ARG: &str = "__app-reaper";
 /// Exit code if the program cannot be started, as in a shell.
 const CANNOT_RUN: i32 = 127;
 
-/// Starts the command below a process of its own, which ends with the last of the command's processes.
+/// Starts the command as a child of a reaper process, which ends when the last of the command's processes has ended.
 ///
 /// # Errors
 /// Those of fork(2), and of execve(2) of this program.
@@ -26,9 +27,9 @@ pub(super) fn start(words: &[OsString]) -> std::io::Result<Child> {
     Stopped::start(&[&[own, REAPER_ARG.into()], words].concat())?.run()
 }
 
-/// Main function of that process: runs its arguments, and adopts the processes whose parents end. SIGTERM, which the
-/// kernel sends if the measuring process dies, kills them all. Returns the exit code of the command, 128 and the number
-/// of the signal that ended it.
+/// Main function of the reaper process: runs its arguments, and adopts the processes whose parents end. SIGTERM, which
+/// the kernel sends if the measuring process dies, kills them all. Returns the exit code of the command, or 128 plus
+/// the number of the signal that ended it.
 pub fn reaper_main(arguments: impl Iterator<Item = OsString>) -> i32 {
     let words: Vec<OsString> = arguments.collect();
     // What a terminal sends to the program does not end this process before it.

@@ -7,10 +7,10 @@ use punctual_trace::Event;
 use punctual_tracefs::{CYCLES, Config, Flight, Instance, Tracefs, TracefsError};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A filter has at most a page of text (kernel/trace/trace_events_filter.c).
+/// Maximum length of a filter: the kernel accepts at most a page of text (kernel/trace/trace_events_filter.c).
 const LONGEST_FILTER: usize = 4_000;
 
-/// Threads, and the numbers of their calls to record; none: all.
+/// For each thread, the numbers of the system calls to record; if empty, all are recorded.
 pub(super) type Calls = BTreeMap<i32, BTreeSet<i64>>;
 
 pub(super) struct Recorder {
@@ -18,26 +18,28 @@ pub(super) struct Recorder {
     flight: Option<Flight>,
     /// Events that this kernel does not have.
     pub missing: Vec<String>,
-    /// Marks are recorded.
+    /// True if marks are recorded.
     pub has_marks: bool,
 }
 
-/// Tracefs, if the IDs of threads in its events are those that this process sees.
+/// Returns tracefs if the thread IDs in its events are those that this process sees.
 ///
 /// # Errors
-/// There is none, or the IDs are others.
+/// There is no tracefs, or the IDs differ (PID namespaces).
 pub(super) fn tracefs() -> Result<Tracefs, ProofError> {
     Tracefs::of_threads().map_err(failed)
 }
 
 fn failed(error: TracefsError) -> ProofError {
-    ProofError::Environment(format!("the cycles of an application are found by kernel events: {error}"))
+    ProofError::Environment(format!(
+        "the cycles of an application are determined from kernel events, which cannot be recorded: {error}"
+    ))
 }
 
 impl Recorder {
-    /// Records wakeups, switches and interrupts of all CPUs, and the system calls of these threads, since a thread may
-    /// make a million others in a second. `only_real_time`: wakeups of others do not matter. `marks`: also what programs write to trace_marker, where the
-    /// kernel can do that.
+    /// Records wakeups, switches and interrupts of all CPUs, and those system calls that `calls` lists, because a
+    /// thread may make a million others per second. With `only_real_time`, wakeups of ordinary threads are omitted.
+    /// With `marks`, text that programs write to trace_marker is recorded too, if the kernel supports this.
     ///
     /// # Errors
     /// There is no tracefs, or it cannot be used. Everything is restored.
@@ -78,7 +80,7 @@ impl Recorder {
         self.stream.take(flight).map_err(|e| format!("the trace could not be read: {e}"))
     }
 
-    /// Events that the kernel could not record.
+    /// Returns the number of events that were overwritten or dropped.
     pub fn lost(&self) -> u64 {
         let Some(flight) = &self.flight else { return 0 };
         let all = flight.statistics();

@@ -1,11 +1,11 @@
-//! Which releases a wait takes, by what it waits for.
+//! Determines how many pending releases a wait consumes, depending on what it waits for.
 
 use punctual_check::{FileKind, descriptor_info};
 use punctual_cycles::{Release, Takes};
 use rustix::net::SocketType;
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 
-/// `number`: the descriptor that the process waits for, if it is one.
+/// Returns which releases a wait consumes. `number` is the descriptor on which the process waits, if any.
 pub(super) fn takes(release: Release, pid: i32, number: Option<i32>) -> Takes {
     match release {
         Release::Eventfd => number.map_or(Takes::Unknown, |number| of_eventfd(pid, number)),
@@ -21,7 +21,7 @@ pub(super) fn takes(release: Release, pid: i32, number: Option<i32>) -> Takes {
     }
 }
 
-/// Older kernels do not show whether it is a semaphore.
+/// Returns which releases a read of an eventfd consumes. Older kernels do not show whether it is a semaphore.
 fn of_eventfd(pid: i32, number: i32) -> Takes {
     let info = descriptor_info(pid, number).filter(|(file, _)| file.kind == FileKind::Eventfd);
     let is_semaphore = info.and_then(|(_, info)| {

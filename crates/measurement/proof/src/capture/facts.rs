@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::fs::OpenOptionsExt;
 
-/// Returns the policies of real-time threads in a trace that still exist.
+/// Returns the policies of those real-time threads in a trace that still exist.
 pub(super) fn policies(dir: &Dir, trace: &str) -> BTreeMap<i32, Policy> {
     let mut policies = BTreeMap::new();
     let Ok(file) = dir.file(trace) else { return policies };

@@ -35,7 +35,7 @@ use std::thread::JoinHandle;
 
 /// Minimum time between a new worst wakeup and a signal for a smaller one.
 const SECOND: Nanos = Nanos::from_secs(1);
-/// Time at the start of a phase without signals, because at first each wakeup is the worst so far.
+/// Time at the start of a phase during which no signals are sent, because at first each wakeup is the worst so far.
 const SETTLE: Nanos = Nanos::from_millis(50);
 
 pub(crate) struct Tracer {
@@ -111,7 +111,7 @@ struct Watcher {
     events_before: u64,
     phase: String,
     watched: Vec<Watched>,
-    /// CPU and release of the late wakeups that were examined.
+    /// CPU and release of the late wakeups that have already been examined.
     seen: Vec<(CpuId, u64)>,
     /// The worst latency in each saved window, and its capture.
     kept: Vec<(u64, Capture)>,
@@ -170,7 +170,7 @@ impl Watcher {
         }
     }
 
-    /// Saves windows around wakeups that are among the worst and were not examined yet.
+    /// Saves windows around wakeups that are among the worst and have not been examined yet.
     fn look(&mut self) {
         let now = monotonic();
         let mut late: Vec<Late> = Vec::new();

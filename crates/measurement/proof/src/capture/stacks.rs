@@ -21,7 +21,7 @@ struct Seen {
     expiries: Vec<(u64, Vec<u64>)>,
 }
 
-/// Writes function names into the space that each file reserves for them, and the times of [`Capture::released`].
+/// Writes function names into the space that each file reserves for them, and sets [`Capture::released`].
 pub(super) fn name(dir: &Dir, head: &DatHead, captures: &mut [Capture]) -> io::Result<()> {
     let seen: Vec<Seen> = captures.iter().map(|capture| seen(dir, capture)).collect::<io::Result<_>>()?;
     let addresses: BTreeSet<u64> = seen.iter().flat_map(|seen| &seen.addresses).copied().take(MOST).collect();

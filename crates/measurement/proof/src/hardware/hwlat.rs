@@ -97,7 +97,7 @@ fn verdict(hwlat: &Hwlat) -> String {
         return format!("hwlat, with interrupts off: no gap in {ran}");
     };
     let nmis = match hwlat.nmis {
-        Some(n) if n > 0 => format!("; {n} NMIs occurred meanwhile, caused by Linux"),
+        Some(n) if n > 0 => format!("; {n} NMIs occurred meanwhile: gaps that contain them are caused by Linux"),
         _ => "; no NMI occurred meanwhile, so Linux did not cause the gaps".to_owned(),
     };
     let worst = Nanos(hwlat.worst_ns);

@@ -274,9 +274,10 @@ impl Look {
             self.remarks.narrowed.push(text);
         }
         if self.plan.cpus.len() == 1 {
-            self.remarks
-                .notes
-                .push("on one CPU, a stall of the whole machine cannot be distinguished from one of this CPU".into());
+            self.remarks.notes.push(
+                "with only one CPU, a stall of the whole machine cannot be distinguished from a stall of that CPU"
+                    .into(),
+            );
         }
     }
 }

@@ -23,7 +23,7 @@ pub(super) fn scheduling(priority: Option<Priority>, remarks: &mut Remarks) -> R
     if priority.is_some() {
         return Err(ProofError::Environment(refused));
     }
-    remarks.narrowed.push(format!("{refused}. They ran as SCHED_OTHER: other threads took their CPUs"));
+    remarks.narrowed.push(format!("{refused}. They ran as SCHED_OTHER, so other threads could take their CPUs"));
     Ok(granted_nice(Scheduling::Other { nice: 0 }))
 }
 
@@ -44,7 +44,7 @@ pub(super) fn plan(
     };
     if window < usual {
         let why = "to stay clear of RT throttling (kernel.sched_rt_runtime_us)";
-        remarks.notes.push(format!("windows are only {window} of each {CYCLE}, {why}"));
+        remarks.notes.push(format!("windows cover only {window} of each {CYCLE}, {why}"));
     }
     GapPlan { cpus, scheduling, cycle: CYCLE, window, duration, threshold }
 }
@@ -71,11 +71,12 @@ pub(super) fn blind(missing: &[String]) -> Vec<String> {
     // The first event exists on x86, the second on Arm.
     if lacks("irq_vectors:call_function_entry") && lacks("ipi:ipi_entry") {
         remarks.push(
-            "this kernel does not trace interrupts between CPUs: a short gap may be such an interrupt".to_owned(),
+            "this kernel does not trace interrupts between CPUs: a short gap may be caused by such an interrupt"
+                .to_owned(),
         );
     }
     if lacks("nmi:nmi_handler") {
-        remarks.push("this kernel does not trace NMIs: a gap may be one".to_owned());
+        remarks.push("this kernel does not trace NMIs: a gap may be caused by one".to_owned());
     }
     remarks
 }

@@ -138,12 +138,12 @@ impl Hwlat {
         let (window, threshold) = (self.window, self.threshold);
         let nmis = match self.nmis {
             0 => "no NMI occurred in a gap, so Linux did not cause the gaps".to_owned(),
-            n => format!("{n} NMIs occurred in gaps; these are caused by Linux"),
+            n => format!("{n} NMIs occurred in gaps; Linux caused those gaps"),
         };
         vec![
             format!(
                 "hwlat reads with interrupts off, on one CPU after the other for a window of {window} each. A sample is the \
-                 longest gap of a window in whole µs; a window whose gaps all were below {threshold} (tracing_thresh) counts as 0"
+                 longest gap of a window in whole µs; a window whose gaps were all below {threshold} (tracing_thresh) counts as 0"
             ),
             format!("hwlat reported {} gaps in total; {nmis}", self.gaps),
         ]

@@ -47,7 +47,7 @@ pub(super) fn cpus(
         ))),
         (false, false) => {
             let shared = topology.siblings.iter().any(|core| !core.and(&left).is_empty());
-            let sibling = if shared { "; it shares a core with a measured one and disturbs that CPU" } else { "" };
+            let sibling = if shared { "; it shares a core with a measured CPU, which it disturbs" } else { "" };
             Ok((rest, Some(format!("CPU {left} was left free for everything else and not measured: {why}{sibling}"))))
         }
     }
@@ -73,7 +73,7 @@ fn takers(limit: Option<(i64, i64)>, fair_server: Option<bool>, groups: Option<b
     let mut notes = Vec::new();
     if fair_server == Some(true) {
         notes.push(
-            "where an ordinary thread waits for a measured CPU, the fair server (Linux 6.12, \
+            "if an ordinary thread waits for a measured CPU, the fair server (Linux 6.12, \
              /sys/kernel/debug/sched/fair_server) runs it, by default for up to 50 ms of each second: such gaps are \
              scheduling policy, not latency"
                 .to_owned(),

@@ -113,7 +113,7 @@ pub(super) fn start(plan: &Plan) -> Result<Box<dyn Meter>, ProofError> {
         (Some(user), threads)
     } else {
         notes.push(
-            "this kernel's timerlat has no user-space part (Linux 6.5): the return to user space was not measured"
+            "this kernel's timerlat has no user-space part (which requires Linux 6.5): the return to user space was not measured"
                 .into(),
         );
         (None, kernel_threads(&plan.cpus, plan.scheduling)?)

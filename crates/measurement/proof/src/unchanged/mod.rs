@@ -43,7 +43,7 @@ impl Unchanged {
         for other in register.iter().flat_map(Register::others) {
             if !matches!(other.does, Does::Measures(_)) {
                 return Err(ProofError::Environment(format!(
-                    "{other} changes this machine: measure after it has ended"
+                    "{other} is changing this machine: measure after it has ended"
                 )));
             }
             said(&other, cpus, &mut problems, &mut notes);
@@ -63,7 +63,7 @@ impl Unchanged {
         &self.problems
     }
 
-    /// Looks for programs without registration that measure or load the machine. Call it between phases.
+    /// Looks for unregistered programs that measure or load the machine. Call it between phases.
     pub fn look(&mut self) {
         let known: Vec<u32> = self.register.iter().flat_map(Register::others).map(|other| other.pid).collect();
         let (measuring, loading) = self.programs.look(&known);
@@ -71,7 +71,8 @@ impl Unchanged {
         self.notes.extend(loading.into_iter().map(|who| format!("{who} also loads this machine")));
     }
 
-    /// Compares the machine with its state before. Returns problems, which make the run inconclusive, and notes.
+    /// Compares the machine with its state before the measurement. Returns problems, which make the run inconclusive,
+    /// and notes.
     pub fn end(mut self, journal: &Path) -> (Vec<Problem>, Vec<String>) {
         self.look();
         let (problems, notes) = (&mut self.problems, &mut self.notes);
@@ -89,12 +90,12 @@ impl Unchanged {
     }
 }
 
-/// Adds another process of this program to the problems, or to the notes if it does not affect the result, for example
+/// Reports another process of this program as a problem, or in a note if it does not affect the result, for example
 /// because it measures other CPUs.
 fn said(other: &Other, cpus: &CpuList, problems: &mut Vec<String>, notes: &mut Vec<String>) {
     match &other.does {
         Does::Changes => problems.push(format!("{other} changed this machine meanwhile")),
-        Does::WouldChange => notes.push(format!("{other} would have changed this machine and was refused")),
+        Does::WouldChange => notes.push(format!("{other} tried to change this machine and was refused")),
         Does::Measures(its) if its.and(cpus).is_empty() => notes.push(format!("{other} measured on CPU {its}")),
         Does::Measures(its) => problems.push(format!("{other} also measured on CPU {its}")),
     }

@@ -20,7 +20,7 @@ impl Cases {
         for test in &suite.not_run {
             let place = names.path(vec![name.clone(), slug(test)]);
             let path = names.path([&place[..], &["promise".to_owned()]].concat());
-            cases.push(in_doubt(path, test, &["not run: the suite ended before it"]));
+            cases.push(in_doubt(path, test, &["not run: the suite ended before this test"]));
         }
         let title = format!("event suite, backend {}", suite.backend);
         Cases {

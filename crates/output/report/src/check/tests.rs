@@ -63,7 +63,7 @@ fn check(findings: Vec<CheckFinding>) -> Check {
         program: "./app".into(),
         duration_ns: Nanos(10_000_000_000),
         ended: "ended".into(),
-        real_time_from: "the first cycle of each real-time thread, as found".into(),
+        real_time_from: "the first cycle of each real-time thread, as detected".into(),
         findings,
         threads: vec![thread],
         sources: vec![CheckSource { name: "wakeups".into(), missing: Some("no such event".into()) }],

@@ -163,7 +163,7 @@ fn too_few(comparison: &Comparison, row: &ComparisonRow, against: &Against, grou
     let Some((first, second)) = row.groups.first().zip(row.groups.get(group)) else { return both };
     match row.sample {
         SampleUnit::Boot if against.conclusion == Conclusion::Missing => {
-            format!("{both}; a later one may not have been counted, so there is no verdict")
+            format!("{both}; a later wakeup may not have been counted, so there is no verdict")
         }
         SampleUnit::Boot if !comparison.unknown_boots.is_empty() => {
             format!("{both}; no verdict, since the boot of each run is not recorded")
@@ -198,7 +198,7 @@ fn heat(row: &ComparisonRow, heat: &Covariate, group: usize, [a, b]: [&str; 2]) 
     let of_b = format!("{b}{}", numbers(row.groups.get(group), heat.n_below.1));
     let (dear, cheap) = if is_more { (of_b, of_a) } else { (of_a, of_b) };
     let below = format!(
-        "below it the ratio of {dear} to {cheap} is {}, over all {}",
+        "below it the ratio of {dear} to {cheap} is {}, and over all temperatures {}",
         oriented(&heat.below, !is_more),
         three(if is_more { heat.all.value } else { 1.0 / heat.all.value })
     );

@@ -132,12 +132,9 @@ fn method() -> String {
         "<p>{}",
         prose(
             "One boot is one sample, by the median of its runs: the wakeups of one boot share its memory layout, its order of loads and \
-             its phase. With four boots of each and more, ratios are Hodges–Lehmann's estimate on logarithms with the rank interval of \
-             the Mann–Whitney test, whose two-sided p is given; of six or more alternating pairs (A B B A …), those of the signed-rank \
-             test. With fewer there is no verdict. p is corrected for the number of rows (Benjamini and Hochberg); a reported \
-             difference has a corrected p of at most 0.05. The difference at equal temperature is by analysis of covariance of the boots; of \
-             batches, temperature explains a difference where values step up at a threshold, the same in both, and below it more than \
-             half of the difference vanishes. It excuses a difference only between alternating boots that began at the same temperature."
+             its phase. With at least four boots of each, ratios are Hodges–Lehmann's estimate on logarithms with the rank interval of \
+             the Mann–Whitney test, whose two-sided p is given; with six or more alternating pairs (A B B A …), estimate, interval and p are those of the signed-rank test. With fewer than four boots there is no verdict. p is corrected for the number of rows (Benjamini and Hochberg); a reported \
+             difference has a corrected p of at most 0.05. The difference at equal temperature is from an analysis of covariance of the boots; for batches, temperature explains a difference if the values step up at a threshold that is the same in both groups, and more than half of the difference vanishes below it. It excuses a difference only between alternating boots that began at the same temperature."
         )
     )
 }

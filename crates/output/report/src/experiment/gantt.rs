@@ -104,7 +104,7 @@ fn legend(experiment: &Experiment, repetition: &Repetition) -> Vec<Key> {
         .map(|n| key(&format!("block {}", colour(n)), format!("{} runs", line(&experiment.threads[n].name))))
         .collect();
     if repetition.spans.iter().any(|span| span.doing == Doing::Shares) {
-        keys.push(key("block k0 faint", "pale in its colour: turns too short to draw".into()));
+        keys.push(key("block k0 faint", "pale in a thread's colour: turns too short to draw".into()));
     }
     if repetition.spans.iter().any(|span| span.doing == Doing::Waits) {
         keys.push(key("block wants", "waits for a CPU".into()));

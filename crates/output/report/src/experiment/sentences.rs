@@ -24,7 +24,7 @@ fn of_thread(planned: &PlannedThread, ran: &RanThread) -> Option<String> {
         let more = ran.charged_ns.0 as f64 - alone.0 as f64;
         if (more / alone.0.max(1) as f64).abs() > TELLS {
             let word = if more > 0.0 { "more" } else { "less" };
-            causes.push(format!("its work took {} {word} CPU time than alone", Nanos(more.abs() as u64)));
+            causes.push(format!("its work took {} {word} CPU time than when it ran alone", Nanos(more.abs() as u64)));
         }
     }
     if let Some(taken) = ran.taken {
@@ -36,19 +36,23 @@ fn of_thread(planned: &PlannedThread, ran: &RanThread) -> Option<String> {
         }
     }
     if let Some((earliest, latest)) = ran.as_charged.bounds().filter(|_| ran.as_charged.width() > Some(TELLS)) {
-        causes.push(format!("as charged its end is predicted only to be between {earliest} and {latest}"));
+        causes.push(format!(
+            "from the charged CPU time, its end can be predicted only to lie between {earliest} and {latest}"
+        ));
     }
     if ran.is_explained() == Some(false) {
         causes.push(format!("{} of its time is unexplained", share(ran.rest())));
     }
     if let Some(missing) = ran.unaccounted().filter(|missing| *missing > ACCOUNTED) {
-        causes.push(format!("run, wait, sleep and steal are {:.1} % off its elapsed time", missing * 100.0));
+        causes.push(format!(
+            "the sum of run, wait, sleep and steal differs from its elapsed time by {:.1} %",
+            missing * 100.0
+        ));
     }
     if let (Some(bound), Some(worst)) = (planned.bound_ns, ran.worst_response_ns) {
         let kept = if worst <= bound { "within" } else { "BEYOND" };
         causes.push(format!(
-            "its longest period took {worst}, {kept} the bound of {bound} of response-time analysis with the mean work as \
-             calibrated alone"
+            "its longest response took {worst}, {kept} the bound of {bound} that response-time analysis gives for the mean work calibrated alone"
         ));
     }
     let reported = alone_misses(planned.predicted, ran).filter(|miss| miss.abs() > TELLS);

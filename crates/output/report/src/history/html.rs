@@ -40,7 +40,7 @@ fn method(history: &History) -> String {
              clock and settings are the same; the maximum, which grows with the time measured, only where that is the same too. \
              Every series is watched as if it were examined after each run: each run's rank among the earlier ones of its level, \
              corrected for the influence of the previous run, is summed (a self-starting CUSUM of the residuals of an AR(1)), with {}. A \
-             level is estimated from {} runs; after a shift a new one is.",
+             level is estimated from {} runs; after a shift, a new level is estimated.",
             alarms(history),
             punctual_stats::LEARNT
         ))

@@ -94,7 +94,7 @@ pub fn gate_json(gate: &Gate) -> GateResult<'_> {
     GateResult { gate, sentences: gate::sentences(gate) }
 }
 
-/// Returns the shortened ID of a run, which is unique among some thousands.
+/// Returns the shortened ID of a run, which is unique among a few thousand runs.
 pub(crate) fn short(id: &str) -> String {
     id.chars().take(10).collect()
 }

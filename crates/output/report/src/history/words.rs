@@ -167,7 +167,7 @@ pub fn warnings(group: &HistoryGroup) -> Vec<String> {
     }
     let unnamed = group.runs.first().is_some_and(|r| r.machine.board.is_none() && r.machine.cpu_model.is_none());
     if unnamed {
-        all.push("The runs do not record their machine: they may come from several.".into());
+        all.push("The runs do not record their machine: they may come from several machines.".into());
     }
     all
 }

@@ -98,8 +98,8 @@ pub fn contribution(recording: &Recording) -> Result<Contribution, String> {
 }
 
 const HEAD: &str = "\
-# Measured wakeup latencies, to publish: read it, remove what you do not want to show, add `soc`, `date` and `note`.
-# Where it is published, add the address as `url`. Check: punctual references check FILE
+# Measured wakeup latencies, to be published: read this file, remove what you do not want to show, add `soc`, `date` and `note`.
+# Once it is published, add its address as `url`. Check: punctual references check FILE
 ";
 
 fn board(recording: &Recording, model: &str, published: Vec<Published>) -> Board {

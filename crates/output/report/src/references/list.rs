@@ -11,7 +11,7 @@ const BOARDS_SHOWN: usize = 14;
 /// Width of the plot, without labels.
 const PLOT: usize = 34;
 
-/// Formats the boards with the number and the range of their figures, those with most figures first.
+/// Formats the boards with the number and the range of their figures, the boards with the most figures first.
 pub fn references_list(boards: &[Board], full: bool, style: TextStyle) -> String {
     let mut page = Page::new(style);
     let figures: usize = boards.iter().map(|board| board.published.len()).sum();

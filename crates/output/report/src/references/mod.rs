@@ -97,7 +97,9 @@ fn beside(worst: u64, recording: &Recording, all: &Comparable) -> String {
     let of = match all.scope {
         Scope::Board(board) => format!("a {}", board.name),
         Scope::Core(core) => {
-            format!("other boards with the same processor core ({core}), since this board has none,")
+            format!(
+                "other boards with the same processor core ({core}), because no figures are published for this board,"
+            )
         }
     };
     let number = plural(all.entries.len() as u64, "figure", "figures");
@@ -200,7 +202,7 @@ fn comparable(recording: &Recording, all: &[Entry]) -> String {
         what.push(format!("none of them states this run's kernel `{release}`"));
     }
     if all.iter().all(|(_, p)| p.tool.as_ref() != Some(&run.tool.name)) {
-        what.push("theirs were measured with other tools".into());
+        what.push("the published ones were measured with other tools".into());
     }
     format!("How comparable they are: {}.", what.join("; "))
 }
@@ -213,7 +215,7 @@ fn of_loads(recording: &Recording, all: &[Entry]) -> String {
     let number = |class| all.iter().filter(|(_, p)| p.load_class() == class).count();
     let theirs = [LoadClass::Idle, LoadClass::Loaded, LoadClass::NotStated].map(|class| (number(class), class.name()));
     let theirs: Vec<String> = theirs.iter().filter(|(n, _)| *n > 0).map(|(n, name)| format!("{n} {name}")).collect();
-    format!("this run's load is {own}, theirs are {}", theirs.join(", "))
+    format!("this run's load is {own}, the published ones are {}", theirs.join(", "))
 }
 
 /// Compares the wakeups of the busiest thread, or the duration, with the longest published measurement.
@@ -244,7 +246,7 @@ fn of_tuning(recording: &Recording, all: &[Entry]) -> String {
         None => "isolation unknown".to_owned(),
     };
     let stated = all.iter().filter(|(_, p)| p.tuning.is_some()).count();
-    format!("{own} in this run, {stated} of {} state a tuning", all.len())
+    format!("{own} in this run; {stated} of the {} published measurements state their tuning", all.len())
 }
 
 fn of_cpus(recording: &Recording, all: &[Entry]) -> Option<String> {

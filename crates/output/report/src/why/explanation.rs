@@ -27,7 +27,11 @@ pub fn explanation_text(explanation: &Explanation, places: &[String], cycles: bo
         victim.chain.iter().for_each(|link| out.push_str(&format!("  ← {}\n", line(&link.text()))));
     }
     if let Some(worst) = explanation.victims.first() {
-        out.push_str(&format!("\nThe worst wakeup, {}, consists of:\n{}", Nanos(worst.latency_ns), causes(worst)));
+        out.push_str(&format!(
+            "\nThe delay of the worst wakeup, {}, consists of:\n{}",
+            Nanos(worst.latency_ns),
+            causes(worst)
+        ));
         worst.doubts.iter().for_each(|doubt| out.push_str(&format!("  doubt: {}\n", line(doubt))));
     }
     let grouped: Vec<&str> = explanation.groups.iter().map(|g| g.sentence.as_str()).collect();
@@ -65,7 +69,7 @@ pub fn explanation_summary(explanation: &Explanation, places: &[String], source:
     page.tagged("", Tint::Strong, &format!("{place}{}", worst.verdict));
     let mut out = page.first(VERDICT);
     let mut page = Page::new(style);
-    page.heading(&format!("The worst wakeup, {}, consists of:", Nanos(worst.latency_ns)));
+    page.heading(&format!("The delay of the worst wakeup, {}, consists of:", Nanos(worst.latency_ns)));
     worst.causes.iter().take(CAUSES).for_each(|cause| page.row(Tint::Plain, &row(cause)));
     if let Some(doubt) = worst.doubts.first() {
         page.row(Tint::Warn, &format!("  doubt: {doubt}"));

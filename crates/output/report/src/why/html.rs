@@ -6,7 +6,8 @@ use crate::words::{self, causes};
 use punctual_model::Recording;
 use punctual_units::Nanos;
 
-/// Number of sentences shown per culprit, and of culprits; the rest is in collapsed parts.
+/// Number of sentences shown per culprit; the others are in collapsed parts. `CULPRITS` is the number of culprits
+/// shown.
 const SENTENCES: usize = 1;
 const CULPRITS: usize = 3;
 /// Maximum number of sentences of a culprit; `punctual explain` prints all.

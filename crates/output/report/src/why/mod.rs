@@ -46,8 +46,8 @@ fn of<'a>(recording: &Recording, explained: &'a [Explained]) -> Vec<Late<'a>> {
     all
 }
 
-/// Returns the sentence of the worst wakeup whose main cause delayed the wakeups most, and the shares of the causes in
-/// the total delay, `None` if there is a single cause. Empty if nothing is explained.
+/// Returns the sentence of the worst wakeup whose main cause contributed most to the total delay, and the shares of the
+/// causes in that delay (`None` if there is a single cause). Returns `None` if nothing is explained.
 pub(crate) fn dominant(late: &[Late]) -> Option<(String, Option<String>)> {
     let worst = late.first()?;
     let (shares, _) = shares(late.iter().map(|late| late.victim));
@@ -108,7 +108,7 @@ pub(crate) struct Share {
 /// Number of shares shown by name; the rest is combined.
 const SHARES: usize = 6;
 
-/// Returns the delay of some wakeups by culprit, largest first, and its total.
+/// Returns the share of each culprit in the delay of these wakeups, largest first, and the total delay.
 pub(crate) fn shares<'a>(victims: impl Iterator<Item = &'a Victim>) -> (Vec<Share>, u64) {
     let mut all: Vec<Share> = Vec::new();
     let mut whole = 0u64;

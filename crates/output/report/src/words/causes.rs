@@ -66,7 +66,7 @@ pub(crate) fn moments(timeline: &Timeline) -> Vec<(&'static str, u64, &'static s
     let mut all = vec![("T0", moments.t0_ns, t0)];
     all.extend(moments.t1_ns.map(|t1| ("T1", t1, "its timer is handled")));
     all.push(("T2", moments.t2_ns, "it is woken (sched_waking)"));
-    all.push(("T3", moments.t3_ns, "it has the CPU (sched_switch)"));
+    all.push(("T3", moments.t3_ns, "it gets the CPU (sched_switch)"));
     all.extend(moments.t4_ns.map(|t4| ("T4", t4, "it reads its clock, back in user space")));
     all
 }

@@ -92,9 +92,9 @@ fn corrected(figures: &Figures) -> Option<String> {
     let most = (0..QUANTILES.len()).max_by(|a, b| moved(a).total_cmp(&moved(b)))?;
     let effect = match (raw[most].ns.map(Nanos), cell.quantiles[most].ns.map(Nanos)) {
         (Some(from), Some(to)) if moved(&most) > 1.05 => {
-            format!("scored as late too, they move {} from {from} (wakeups only) to {to}", QUANTILES[most].1)
+            format!("counted as late too, they change {} from {from} (wakeups only) to {to}", QUANTILES[most].1)
         }
-        _ => "scoring them as late too moves no quantile shown by more than 5 %".into(),
+        _ => "counting them as late too changes no displayed quantile by more than 5 %".into(),
     };
     Some(format!(
         "CPU {} skipped {} {} because it woke too late for {}; {effect}.",

@@ -146,7 +146,8 @@ pub(super) fn gravest(verdict: &Verdict) -> Option<&(Option<String>, Problem)> {
     verdict.problems.iter().min_by_key(|(_, p)| rank(p.kind))
 }
 
-/// The phase of a problem; of an application the load under which its values are measured together.
+/// Returns the name of the phase that has a problem or, for an application, the load under which its values are
+/// measured together.
 pub(crate) fn place_of(recording: &Recording, id: &str) -> String {
     match recording.run.phases.iter().find(|phase| phase.id == id && phase.value.is_some()) {
         Some(phase) => load_name(&phase.load),
@@ -154,7 +155,8 @@ pub(crate) fn place_of(recording: &Recording, id: &str) -> String {
     }
 }
 
-/// The problems; one that several values of an application have under the same load is one.
+/// Returns the problems. A problem that several values of an application share under the same load is returned only
+/// once.
 pub(super) fn distinct<'a>(recording: &Recording, verdict: &'a Verdict) -> Vec<&'a (Option<String>, Problem)> {
     let load = |phase: &Option<String>| phase.as_deref().map(|id| place_of(recording, id));
     let mut all: Vec<&(Option<String>, Problem)> = Vec::new();

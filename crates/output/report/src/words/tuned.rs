@@ -62,7 +62,7 @@ fn decided(tuned: &Tuned, trial: &Trial) -> String {
         .map(|usual| format!("{} instead of {}; ", time((usual + trial.shift_ns).max(0.0)), time(usual)));
     let costs: String = trial.costs.iter().map(cost).collect();
     format!(
-        "`{}` {verb} the {} by {} ({}{interval}; {} of blocks with and without, p {}, decided at {}): {verdict}.{costs} It is: {}",
+        "`{}` {verb} the {} by {} ({}{interval}; {} of blocks with and without, p {}, decided at {}): {verdict}.{costs} The change: {}",
         trial.rule,
         tuned.objective,
         time(trial.shift_ns.abs()),

@@ -28,7 +28,7 @@ fn assert_plain(text: &str) {
     assert!(!text.contains('\u{202e}'), "a direction override got through");
 }
 
-/// A benchmark with untrusted text everywhere.
+/// Checks the reports on a benchmark that has untrusted text in every field.
 fn assert_bench_harmless(name: &str) {
     let network = NetworkSettings {
         to: Some(name.into()),

@@ -1,5 +1,5 @@
-//! Published figures of a run's board appear next to its worst wakeup, with source and differences; nothing is
-//! invented.
+//! Published figures for a run's board appear next to the run's worst wakeup, with their source and the differences in
+//! conditions; no figure is invented.
 
 use punctual_model::{Recording, Verdict};
 use punctual_report::{TextStyle, html, json, text};
@@ -10,7 +10,7 @@ fn sentences((recording, verdict): &(Recording, Verdict)) -> Vec<String> {
     value["published"]["sentences"].as_array().unwrap().iter().map(|s| s.as_str().unwrap().to_owned()).collect()
 }
 
-/// Returns the good run with another board, kernel and worst wakeup.
+/// Returns the good run with this board, kernel and worst wakeup.
 fn run(board: Option<&str>, rt: Option<bool>, worst_ns: u64) -> (Recording, Verdict) {
     let (mut recording, mut verdict) = runs::good();
     recording.run.machine.board = board.map(str::to_owned);
@@ -54,7 +54,7 @@ fn every_figure_has_its_source_and_how_comparable_it_is() {
     );
 }
 
-/// The most comparable figures are shown in full: idle runs for an idle run.
+/// The figures measured under the most similar conditions are shown in full: for an idle run, those of idle runs.
 #[test]
 fn the_figures_with_the_most_similar_conditions_come_first() {
     let (mut recording, verdict) = run(PI, Some(false), 80_000);

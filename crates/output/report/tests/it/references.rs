@@ -47,7 +47,8 @@ fn the_plot_is_in_order() {
     assert!(stock.find('•') > rt.find('•'), "{text}");
 }
 
-/// The check accepts the file; it contains the run's figures, and nothing that identifies the machine or its owner.
+/// The contribution passes its own check. It contains the run's results, and nothing that identifies the machine or its
+/// owner.
 #[test]
 fn a_run_is_contributed_without_what_identifies_it() {
     let (mut recording, _) = runs::good();
@@ -104,7 +105,7 @@ fn what_is_no_measurement_of_a_board_is_refused_with_the_reason() {
     }
 }
 
-/// Under a hypervisor, a run does not count as one of the board's own kernel.
+/// A run under a hypervisor does not count as a run of the board's own kernel.
 #[test]
 fn a_virtual_machine_is_of_another_flavour() {
     let (mut recording, _) = runs::good();

@@ -161,7 +161,7 @@ fn everything_fits_eighty_columns() {
     }
 }
 
-/// Checks that from 80 columns on, the verdict is first and last, and every line fits the width.
+/// Checks that from a width of 80 columns on, the verdict is both first and last, and every line fits the width.
 fn assert_one_screen(recording: &Recording, verdict: &Verdict) {
     let place = Place { run: "runs/2026-11-26", page: Some("runs/2026-11-26/report.html") };
     for width in [80, 100, 200] {

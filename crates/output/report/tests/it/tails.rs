@@ -60,7 +60,7 @@ fn the_sentences() {
     assert!(all[3].ends_with("Too few wakeups have a known time to look for a period."));
 }
 
-/// A mixture is reported only for the refusals that indicate one.
+/// A mixture of distributions is reported only if the reason why a tail was refused indicates one.
 #[test]
 fn what_is_merely_short_is_no_mixture() {
     let (recording, mut verdict) = with_tails();

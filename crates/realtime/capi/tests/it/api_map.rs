@@ -13,7 +13,7 @@ pub fn page() -> String {
     fs::read_to_string(root().join("docs/api-map.md")).unwrap()
 }
 
-/// Returns the words in backquotes in the last column of the tables of co-kernels, which has the names of this
+/// Returns the words in backquotes in the last column of the co-kernel tables; that column contains the names of this
 /// workspace.
 fn ours(page: &str) -> BTreeSet<String> {
     let (_, tables) = page.split_once("## RTAI and Xenomai").unwrap();
@@ -115,7 +115,8 @@ fn every_name_of_ours_exists() {
     }
 }
 
-/// Table 1 of the paper has nine, two, two, four and eleven services in its five categories.
+/// Table 1 of the paper that docs/api-map.md follows has nine, two, two, four and eleven services in its five
+/// categories.
 #[test]
 fn no_service_of_the_paper_is_left_out() {
     let page = page();

@@ -143,7 +143,8 @@ fn a_new_project_is_built_and_prints_its_statistics() {
     }
 }
 
-/// It logs each second with and without a number of them, ends on a signal, and takes no other arguments.
+/// Checks that the program prints a line each second, with or without a number of seconds as its argument, ends on a
+/// signal, and rejects invalid arguments.
 fn the_program_ends_at_any_time(program: &Path) {
     for arguments in [&[][..], &["60"], &["86400", "0"]] {
         let begun = Instant::now();

@@ -93,7 +93,7 @@ fn each_service_has_a_name_or_a_reason_in_each_language() {
     }
 }
 
-/// Every function of the header has at least one name of its family, such as prt_mutex, in the table.
+/// For every function of the header, the table contains at least one name of its family, such as prt_mutex.
 #[test]
 fn each_function_of_c_belongs_to_a_service() {
     let family = |name: &str| name.splitn(3, '_').take(2).collect::<Vec<_>>().join("_");

@@ -52,7 +52,7 @@ const CPP: Language = Language { compiler: "g++", foreign: "g++", options: &["-x
 
 const CPP17: Language = Language { compiler: "g++", foreign: "g++", options: &["-x", "c++", "-std=c++17", "-Wshadow"] };
 
-/// Compiles and links a program.
+/// Compiles and links a program without warnings, and returns its path in the folder `into`.
 fn build(language: &Language, source: &str, into: &Path) -> PathBuf {
     let Compiler { name, is_foreign } = compiler(language);
     let program = into.join(format!("{}-{}", Path::new(source).file_stem().unwrap().display(), language.compiler));
@@ -159,7 +159,8 @@ fn the_executor_calls_back_for_what_the_loop_publishes() {
     });
 }
 
-/// Code that may throw in a real-time thread, or has too many or unsuitable values, does not compile.
+/// C++ code that may throw in a real-time thread, or that passes too many or unsuitable values to the library, does not
+/// compile.
 #[test]
 #[ignore = "live: g++"]
 fn what_may_throw_does_not_compile() {
@@ -295,7 +296,7 @@ fn threads_wait_for_each_other() {
     threads(&C);
 }
 
-/// Ignored by default, since cargo needs a C compiler but no C++ compiler.
+/// Ignored by default, because building with cargo requires a C compiler but no C++ compiler.
 #[test]
 #[ignore = "live: g++"]
 fn all_of_this_is_cpp_too() {
@@ -309,7 +310,7 @@ fn documented(language: &str) -> String {
     rest.split_once("```").unwrap().0.to_owned()
 }
 
-/// The parts of programs in docs/c-interface.md compile as the body of a function with the variables that they name.
+/// The program fragments in docs/c-interface.md compile as the body of a function with the variables that they name.
 #[test]
 fn the_documented_parts_of_programs_compile() {
     let text = fs::read_to_string(folder().join("../../../docs/c-interface.md")).unwrap();

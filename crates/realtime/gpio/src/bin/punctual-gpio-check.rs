@@ -78,7 +78,7 @@ fn line(sim: &SimChip, offset: u32, edges: Edges, buffer: u32) -> Result<Line, G
     sim.pull(offset, false)?;
     let line = Line::edges(&sim.open()?, offset, edges, buffer, EventClock::Monotonic)?;
     if !settle(Nanos::from_millis(5000)) {
-        return Err(GpioError::Usage("the interrupt's thread is not FIFO after 5 s".into()));
+        return Err(GpioError::Usage("the interrupt's thread is still not FIFO after 5 s".into()));
     }
     Ok(line)
 }
@@ -102,7 +102,8 @@ fn drain(line: &mut Line) -> Result<(Vec<Event>, Tally), GpioError> {
 
 fn account(sent: u32, tally: &Tally) -> String {
     let Tally { received, dropped, repeated, .. } = tally;
-    let coalesced = tally.coalesced(sent.into()).map_or("more events than were sent".into(), |n| n.to_string());
+    let coalesced =
+        tally.coalesced(sent.into()).map_or("unknown (more events received than sent)".into(), |n| n.to_string());
     format!("sent {sent}, received {received}, dropped {dropped}, coalesced {coalesced}, repeated {repeated}")
 }
 
@@ -110,18 +111,18 @@ fn names(sim: &SimChip) -> Outcome {
     let at = find_line("punctual-b")?;
     expect(at.offset == 1 && at.chip.path() == sim.node(), format!("punctual-b was found at {at:?}"))?;
     let label = at.chip.info().label.clone();
-    expect(Chip::find(&label)?.path() == sim.node(), format!("the label {label} finds another chip"))?;
+    expect(Chip::find(&label)?.path() == sim.node(), format!("the label {label} matches another chip"))?;
     let names: Vec<String> = at.chip.lines()?.into_iter().map(|line| line.name).collect();
     expect(names == ["punctual-a", "punctual-b", "punctual-out", ""], format!("lines {names:?}"))?;
     expect(matches!(find_line("nowhere"), Err(GpioError::NoLine { .. })), "a line `nowhere` was found")?;
-    Ok(format!("{} lines of {} ({label})", names.len(), at.chip.info().name))
+    Ok(format!("found {} lines on {} ({label})", names.len(), at.chip.info().name))
 }
 
 fn busy(sim: &SimChip) -> Outcome {
     let _held = line(sim, 0, Edges::Both, USUAL_BUFFER)?;
     match line(sim, 0, Edges::Both, USUAL_BUFFER) {
         Err(e @ GpioError::Busy { .. }) => Ok(e.to_string()),
-        other => Err(format!("a line requested twice: {other:?}").into()),
+        other => Err(format!("requesting a line that is in use returned {other:?}").into()),
     }
 }
 
@@ -148,7 +149,7 @@ fn paced(sim: &SimChip) -> Outcome {
     Ok(format!("{}; line_seqno 1 to {PACED}, edges alternate, timestamps within bounds", account(PACED, &tally)))
 }
 
-/// With one edge direction requested, every other toggle is an event.
+/// Checks that every other toggle is an event if only one edge direction is requested.
 fn one_way(sim: &SimChip, edges: Edges) -> Outcome {
     let mut line = line(sim, 0, edges, 64)?;
     toggle(sim, 0, STALLED)?;
@@ -210,7 +211,7 @@ fn neighbour(sim: &SimChip) -> Outcome {
     expect((of_a.received, of_b.received) == (7, 12), format!("{of_a:?}, {of_b:?}"))?;
     let apart = first.iter().all(|e| e.offset == 0) && second.iter().all(|e| e.offset == 1);
     expect(apart, format!("{first:?} {second:?}"))?;
-    Ok("7 and 12 sent, 7 and 12 received".into())
+    Ok("two lines: 7 and 12 edges sent, 7 and 12 received".into())
 }
 
 fn output(sim: &SimChip) -> Outcome {
@@ -224,7 +225,7 @@ fn output(sim: &SimChip) -> Outcome {
     }
     drop(output);
     expect(!sim.value(2)?, "the line is still driven")?;
-    Ok("100 values set, 100 read back; no longer driven afterwards".into())
+    Ok("100 values set, 100 read back; the line is no longer driven afterwards".into())
 }
 
 /// Removes the chip while a reader waits, and checks that neither a device nor a configfs folder is left.

@@ -22,7 +22,7 @@ pub struct Arrival {
     pub at: Option<Nanos>,
     /// Number of events in this arrival: more than one if several occurred before the thread read them.
     pub events: u64,
-    /// Events before this one that the source dropped, according to its sequence numbers.
+    /// Number of events that the source dropped before this one, according to its sequence numbers.
     pub lost: u64,
     /// Value of the event: the edge of a GPIO line (1 rising, 0 falling), otherwise 0.
     pub value: u64,

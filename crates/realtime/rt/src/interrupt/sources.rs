@@ -8,7 +8,8 @@ use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The most events that are raised, or reported by a source, at once, 2^32, so that their sum does not overflow.
+/// Maximum number of events that can be raised, or reported by a source, at once. The limit prevents an overflow of
+/// their sum.
 pub const MOST_EVENTS: u64 = 1 << 32;
 
 /// An eventfd(2) that another thread or process, or the kernel (KVM, AIO), increments. Several increments before a
@@ -25,8 +26,8 @@ impl Eventfd {
         Ok(Eventfd(Arc::new(eventfd(0, EventfdFlags::CLOEXEC)?)))
     }
 
-    /// Adds `events`, with one system call; 0 wakes nobody. Never blocks in practice (only at 2^64 − 2 events not yet
-    /// received).
+    /// Adds `events`, with one system call; 0 wakes nobody. Never blocks in practice (only if 2^64 − 2 events have not
+    /// been received yet).
     ///
     /// # Errors
     /// `INVAL`: more than [`MOST_EVENTS`].

@@ -19,14 +19,14 @@ pub struct Interrupt {
     pub woke: Nanos,
     /// Number of further events that arrived before the thread woke, and for which the body does not run.
     pub coalesced: u64,
-    /// Number of events before this one that the source dropped.
+    /// Number of events that the source dropped before this one.
     pub lost: u64,
     /// Value of the event: the edge of a GPIO line (1 rising, 0 falling), otherwise 0.
     pub value: u64,
 }
 
 /// An interrupt task that has not been started; created by [`Rt::interrupt`].
-#[must_use = "a task runs from spawn() on"]
+#[must_use = "a task does not run until spawn() is called"]
 pub struct InterruptTask<'a, S> {
     rt: &'a Rt,
     name: String,

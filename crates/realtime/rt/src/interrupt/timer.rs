@@ -29,7 +29,7 @@ struct Shared {
     bell: Bell,
 }
 
-/// `next` is `None` while the timer is not set.
+/// The current setting of a timer. `next` is `None` while the timer is not set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Setting {
     next: Option<Nanos>,

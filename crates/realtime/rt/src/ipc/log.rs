@@ -73,10 +73,10 @@ pub struct LogCounts {
     pub failed: u64,
 }
 
-/// How long the end of a log waits for an output that accepts nothing.
+/// How long dropping a log waits for an output that accepts nothing.
 const STALLED: Duration = Duration::from_secs(2);
 
-/// A recorder's name, its records, and the number of dropped ones that was reported.
+/// A recorder's name, the receiver of its records, and the number of dropped records reported so far.
 type Source = (String, Receiver<Record>, u64);
 
 #[derive(Default)]
@@ -86,7 +86,8 @@ struct Sources {
     dropped: u64,
 }
 
-/// Its lock is never held while anything is written, since the output may accept nothing for ever.
+/// State shared by the log and its writing thread. The lock is never held while anything is written, since the output
+/// may accept nothing for ever.
 #[derive(Default)]
 struct Common {
     sources: Mutex<Sources>,
@@ -177,7 +178,7 @@ impl std::fmt::Debug for Log {
     }
 }
 
-/// The end of a [`Log`] that a real-time thread writes to.
+/// The writing end of a [`Log`], used by one real-time thread.
 #[derive(Debug)]
 pub struct Recorder(Sender<Record>);
 
@@ -222,8 +223,8 @@ fn write_all(common: &Common, mut output: impl Write) {
 }
 
 impl Sources {
-    /// Lines of the waiting records ordered by time, then one line per recorder with newly dropped records. Forgets the
-    /// recorders that do not exist any more.
+    /// Returns the lines of the waiting records, ordered by time, then one line per recorder with newly dropped
+    /// records. Forgets the recorders that do not exist any more.
     fn waiting(&mut self) -> Vec<(Nanos, String)> {
         let mut lines: Vec<(Nanos, String)> = Vec::new();
         self.all.retain_mut(|(name, receiver, reported)| {

@@ -33,8 +33,8 @@ pub enum NotSent<T> {
     Lock(T, LockError),
 }
 
-/// A bounded mailbox in order of arrival. Share it by reference, in an `Arc` or as a `static`. It is meant for one
-/// reader; with several, each value goes to one of them.
+/// A bounded mailbox that delivers values in order of arrival. Share it by reference, in an `Arc` or as a `static`. It
+/// is meant for one reader; with several, each value goes to one of them.
 ///
 /// Writers take turns through a mutex with priority inheritance, which they hold while copying one value. A lock-free
 /// ring would be no better: with many writers, a writer that is preempted between claiming its slot and filling it

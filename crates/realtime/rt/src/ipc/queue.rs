@@ -60,8 +60,8 @@ pub enum CapacityError {
     /// A capacity of 0.
     #[error("the capacity is 0: it must be at least 1")]
     Zero,
-    /// The memory is not there, or may not be locked (mlockall(2), RLIMIT_MEMLOCK).
-    #[error("no memory for {0} bytes: give a smaller capacity, or raise memlock where all memory is locked")]
+    /// There is not enough memory, or it may not be locked (mlockall(2), RLIMIT_MEMLOCK).
+    #[error("not enough memory for {0} bytes: give a smaller capacity or, if all memory is locked, raise memlock")]
     Memory(usize),
     /// The policy needs a [`Mailbox`](crate::Mailbox).
     #[error(

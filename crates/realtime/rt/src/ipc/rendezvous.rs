@@ -1,5 +1,5 @@
-//! Synchronous messages: send, receive, reply. The sender sleeps until the answer arrives, and lends its priority
-//! meanwhile.
+//! Synchronous messages: send, receive, reply. The sender sleeps until the answer arrives, and lends its priority to
+//! the receiver until then.
 
 use crate::sync::Bell;
 use punctual_uapi::{LockError, Mutex, PiFutex, ThreadId};
@@ -178,7 +178,7 @@ impl<M, R> Rendezvous<M, R> {
         }
     }
 
-    /// Withdraws a message whose wait failed or timed out, so that the caller never owned the futex.
+    /// Withdraws a message whose wait failed or timed out. The caller has therefore never owned the futex.
     fn give_up(&self, place: usize) -> Result<(), SendError> {
         let mut state = self.state.lock()?;
         if matches!(state.places[place], Place::Received) {
@@ -283,7 +283,7 @@ impl<M, R> Drop for Server<'_, M, R> {
 pub type Received<'s, M, R> = (M, Request<'s, M, R>);
 
 /// A received message that awaits an answer. If it is dropped without one, its sender gets [`SendError::Unanswered`].
-#[must_use = "the sender gets no answer"]
+#[must_use = "if this is dropped, if this is dropped, the sender gets no answer"]
 #[derive(Debug)]
 pub struct Request<'s, M, R> {
     server: &'s Server<'s, M, R>,

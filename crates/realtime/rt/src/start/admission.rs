@@ -41,7 +41,7 @@ pub struct Admission {
     /// Bandwidth of the fair servers, in CPUs; if it cannot be read, their default since Linux 6.12. The kernel counts
     /// it as reserved, but Linux 6.12 stops counting it when cpusets change.
     pub servers: f64,
-    /// The kernel's own sum of reserved bandwidth, in CPUs; `None` if it cannot be read, which only root can.
+    /// The kernel's own sum of reserved bandwidth, in CPUs; `None` if it cannot be read: only root can read it.
     pub sum: Option<f64>,
 }
 

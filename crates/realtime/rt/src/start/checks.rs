@@ -90,7 +90,7 @@ impl Check {
             Check::LockedMemory(bytes) => locked(machine, bytes),
             Check::HighResolutionTimers => {
                 let resolution = machine.resolution()?;
-                let fix = "boot without highres=off, or a kernel with CONFIG_HIGH_RES_TIMERS=y";
+                let fix = "boot without highres=off, or use a kernel with CONFIG_HIGH_RES_TIMERS=y";
                 Ok(pass(resolution.0 <= 1, format!("resolution {resolution}"), fix))
             }
             Check::FastClock => fast_clock(machine),
@@ -154,7 +154,7 @@ fn fast_clock(machine: &Machine) -> Result<Outcome, String> {
     /// Clocksources without a vDSO reader; `timer` is the system timer of the BCM2835.
     const SLOW: [&str; 6] = ["hpet", "acpi_pm", "jiffies", "refined-jiffies", "hyperv_clocksource_msr", "timer"];
     let clock = machine.read("/sys/devices/system/clocksource/clocksource0/current_clocksource")?;
-    let fix = "see the reason in `dmesg | grep -i clocksource`; boot with tsc=reliable only where the TSC is sound";
+    let fix = "see the reason in `dmesg | grep -i clocksource`; boot with tsc=reliable only if the TSC is known to be reliable";
     match clock.as_str() {
         known if FAST.contains(&known) => Ok(Outcome::Pass(clock)),
         known if SLOW.contains(&known) => Ok(pass(false, clock, fix)),
@@ -177,8 +177,7 @@ fn foreign(machine: &Machine, priority: u8) -> Result<Outcome, String> {
     if found.len() > NAMED {
         names.push(format!("{} more", found.len() - NAMED));
     }
-    let fix = "lower them (chrt -f -p PRIORITY PID), move them to other CPUs, or take a higher priority, which does not \
-               help against SCHED_DEADLINE";
+    let fix = "lower them (chrt -f -p PRIORITY PID), move them to other CPUs, or use a higher priority (this does not help against SCHED_DEADLINE)";
     Ok(pass(false, names.join(", "), fix))
 }
 
@@ -199,7 +198,7 @@ fn frequency(machine: &Machine, cpu: CpuId) -> Result<Outcome, String> {
     }
     let policy = format!("{folder}/cpufreq");
     if !machine.exists(&policy) {
-        return Ok(Outcome::Pass("not scaled by this kernel".into()));
+        return Ok(Outcome::Pass("this kernel does not scale the frequency".into()));
     }
     let governor = machine.read(&format!("{policy}/scaling_governor"))?;
     let limit = |name: &str| machine.number::<u64>(&format!("{policy}/{name}")).ok();

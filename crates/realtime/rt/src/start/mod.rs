@@ -182,7 +182,7 @@ impl Rt {
         InterruptTask::new(self, name, scheduling, source)
     }
 
-    /// Stops every task and waits until each body has returned. Their handles still return the statistics.
+    /// Stops every task and waits until each body has returned. The handles of the tasks still return the statistics.
     pub fn stop(&self) {
         let tasks = std::mem::take(&mut *self.tasks.lock().unwrap_or_else(PoisonError::into_inner));
         tasks.iter().filter_map(Weak::upgrade).for_each(|task| task.stop());
@@ -200,8 +200,8 @@ impl Rt {
         self.stop();
     }
 
-    /// Like [`Rt::until_signal`], but waits at most until `until` on CLOCK_MONOTONIC. Returns true if a signal came: then
-    /// all tasks are stopped.
+    /// Like [`Rt::until_signal`], but waits at most until `until` on CLOCK_MONOTONIC. Returns true if a signal arrived;
+    /// in this case all tasks have been stopped.
     pub fn until_signal_or(&self, until: Nanos) -> bool {
         let set = ending();
         let _ = uapi::block(&set);
@@ -222,8 +222,9 @@ impl Rt {
     }
 }
 
-/// A SIGHUP that the program ignores, since nohup(1) started it, stays so: one that is blocked would be received
-/// nevertheless. SIGINT, which shells have background jobs of scripts ignore, ends the program if it is sent all the same.
+/// Returns the signals that end the program. An ignored SIGHUP is not one of them: nohup(1) started the program, and a
+/// blocked SIGHUP would be received although it is ignored. SIGINT always is one, although shells make background jobs
+/// of scripts ignore it.
 fn ending() -> uapi::SignalSet {
     let all = [uapi::Sig::Int, uapi::Sig::Term, uapi::Sig::Hup];
     uapi::SignalSet::new(if uapi::is_ignored(uapi::Sig::Hup) { &all[..2] } else { &all })

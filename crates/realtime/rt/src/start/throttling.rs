@@ -51,8 +51,7 @@ pub(super) fn throttling(machine: &Machine) -> Result<Outcome, String> {
     }
     if !found.is_empty() {
         let fix = format!(
-            "no change is needed if all real-time threads together leave that much of each CPU unused; if none of them \
-             can loop without sleeping: {}",
+            "no change is needed if all real-time threads together leave that much of each CPU unused; otherwise, if none of them can loop without sleeping, run: {}",
             fixes.join("; ")
         );
         return Ok(Outcome::Fail { found: found.join("; "), fix });
@@ -125,7 +124,7 @@ fn group_scheduling(machine: &Machine) -> Result<bool, String> {
     if !config.lines().any(|line| line == "CONFIG_RT_GROUP_SCHED=y") {
         return Ok(false);
     }
-    Err(format!("{path} has CONFIG_RT_GROUP_SCHED; {SCHED}/debug, not readable, shows whether it is on"))
+    Err(format!("{path} has CONFIG_RT_GROUP_SCHED; {SCHED}/debug, which cannot be read, shows whether it is on"))
 }
 
 #[cfg(test)]

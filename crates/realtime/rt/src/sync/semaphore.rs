@@ -13,9 +13,9 @@ pub struct Overflowed;
 /// A counting semaphore: [`Semaphore::post`] raises the count, [`Semaphore::wait`] lowers it, sleeping while it is 0.
 ///
 /// Posting never blocks: it is an atomic addition, and a system call (FUTEX_WAKE) only if a thread sleeps. Waiters wake
-/// in order of their real-time priority; a thread that arrives in the meantime may take the count first. A semaphore
-/// has no owner, so there is no priority inheritance: protect data with [`Mutex`](crate::Mutex). It does not work
-/// between processes.
+/// in order of their real-time priority; a thread that calls [`Semaphore::wait`] in the meantime may lower the count
+/// first. A semaphore has no owner, so there is no priority inheritance: protect data with [`Mutex`](crate::Mutex). It
+/// does not work between processes.
 ///
 /// ```
 /// use punctual_rt::Semaphore;

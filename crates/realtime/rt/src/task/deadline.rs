@@ -46,7 +46,7 @@ impl Prepared {
     }
 }
 
-/// Parameters and counters of a loop.
+/// Parameters of a task's loop, and the counters that it updates.
 pub(crate) struct Job<'a> {
     pub(crate) shared: &'a Shared,
     pub(crate) cycles: u64,

@@ -122,7 +122,7 @@ impl Task {
         &self.applied
     }
 
-    /// Returns why the task's memory is not locked; `None` if it is.
+    /// Returns why the task's memory is not locked; `None` if it is locked.
     pub fn not_resident(&self) -> Option<&str> {
         self.not_resident.as_deref().or(self.applied.not_locked.as_deref())
     }

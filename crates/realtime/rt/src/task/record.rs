@@ -7,14 +7,14 @@ use punctual_units::{BINS, Histogram, Nanos, bin_index, bins_of_steps};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU64, fence};
 
-/// The largest page, in words; arm64 has pages of up to 64 KiB.
+/// Size of the largest memory page, in words; arm64 has pages of up to 64 KiB.
 const PAGE: usize = if cfg!(target_arch = "aarch64") { 8192 } else { 512 };
-/// Words of a histogram: its bins, sum, minimum and maximum.
+/// Number of words of a histogram: its bins, sum, minimum and maximum.
 const COUNTS: usize = BINS + 3;
-/// Words for single numbers: as many as [`Number`] has, on a cache line.
+/// Number of words for single numbers: one for each variant of [`Number`]; they fill a cache line.
 const NUMBERS: usize = 8;
 const USED: std::ops::Range<usize> = PAGE..PAGE + NUMBERS + 3 * COUNTS;
-/// With a page on either side, so that locking what is used locks nothing else.
+/// The words in use, with an unused page before and after them, so that locking their pages locks no other data.
 type Words = [AtomicU64; USED.end + PAGE];
 
 /// Counts by bin, with exact extremes and sum.
@@ -90,7 +90,7 @@ enum Number {
     Pending,
     DeadlineMisses,
     Overruns,
-    /// Of the release with the worst wakeup.
+    /// Scheduled time of the release with the worst wakeup, ns.
     WorstScheduled,
     WorstIndex,
 }
@@ -161,7 +161,7 @@ impl Record {
         Counts { words: &self.words, from: USED.start + NUMBERS + COUNTS }
     }
 
-    /// Lateness of skipped releases when the task woke.
+    /// Returns the counts of the lateness of skipped releases, measured when the task woke.
     #[inline(always)]
     fn given_up(&self) -> Counts<'_> {
         Counts { words: &self.words, from: USED.start + NUMBERS + 2 * COUNTS }
@@ -193,7 +193,7 @@ impl Record {
         self.missed(cycle, 1);
     }
 
-    /// Accounts for the skipped releases of `cycle`, and for its own: `ran` is 1 if it ran, otherwise 0.
+    /// Accounts for the skipped releases of `cycle`, and for its own release: `ran` is 1 if that ran, otherwise 0.
     pub(crate) fn missed(&self, cycle: &Cycle, ran: u64) {
         self.number(Sequence).store(self.number(Sequence).load(Relaxed) + 1, Relaxed);
         fence(Release);

@@ -25,7 +25,7 @@ pub struct Cycle {
 }
 
 impl Cycle {
-    /// Lateness of the thread's wakeup.
+    /// Returns the lateness of the thread's wakeup.
     #[inline(always)]
     pub fn lateness(&self) -> Nanos {
         self.woke.saturating_sub(self.scheduled)

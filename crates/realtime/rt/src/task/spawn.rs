@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// A periodic task that has not been started; created by [`Rt::periodic`] and [`Rt::deadline`].
-#[must_use = "a task runs from spawn() on"]
+#[must_use = "a task does not run until spawn() is called"]
 pub struct PeriodicTask<'a> {
     rt: &'a Rt,
     name: String,
@@ -189,7 +189,7 @@ fn jobs(scheduling: Scheduling, yields: bool, tolerance: Option<Nanos>) -> Optio
     })
 }
 
-/// Returns the first `grid` + a multiple of `period` that is at least `ahead` from now.
+/// Returns the first time of the form `grid` + n × `period` that is at least `ahead` from now.
 fn first_release(grid: Nanos, period: Nanos, ahead: Nanos) -> Nanos {
     let earliest = monotonic() + ahead;
     let behind = earliest.saturating_sub(grid).0;

@@ -102,7 +102,7 @@ fn a_queue_keeps_order_between_threads() {
     assert_eq!(queue::<u8>(1, Overflow::DropOldest).unwrap_err(), CapacityError::DropOldest);
 }
 
-/// More than any machine has: an error, and not the end of the program.
+/// A request for more memory than any machine has returns an error and does not end the program.
 #[test]
 fn memory_that_is_not_there_is_refused() {
     let capacity = usize::MAX / 4096;

@@ -59,7 +59,7 @@ fn overruns_are_counted_and_given_to_the_task() {
     assert!((2..=4).contains(&counted.overruns), "{}", counted.overruns);
 }
 
-/// To be run in a guest with one CPU. A task that waits for another task's job is not activated late, and skips no
+/// Must be run in a guest with one CPU. A task that waits for another task's job is not activated late, and skips no
 /// release.
 #[test]
 #[ignore = "live: root, timing"]

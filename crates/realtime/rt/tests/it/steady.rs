@@ -1,5 +1,5 @@
-//! Tests that a task does not fault after its first release. A unit test beside its loop checks that it does not
-//! allocate.
+//! Tests that a task does not fault after its first release. A unit test in the module of the task's loop checks that
+//! the loop does not allocate.
 
 use punctual_rt::{End, Miss, Nanos, Next, Rt, Scheduling};
 

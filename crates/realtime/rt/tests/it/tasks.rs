@@ -34,7 +34,7 @@ fn stalling(miss: Miss, cycles: u64) -> (Vec<Cycle>, punctual_rt::Finished) {
     (seen, finished)
 }
 
-/// 128 KiB is what musl gives a thread.
+/// The default stack of a thread has 128 KiB with musl.
 #[test]
 fn a_thread_with_a_small_stack_may_start_and_stop_tasks() {
     let work = || {
@@ -47,7 +47,7 @@ fn a_thread_with_a_small_stack_may_start_and_stop_tasks() {
     assert!(thread.unwrap().join().unwrap());
 }
 
-/// Their sum would overflow.
+/// The sum of such event counts would overflow.
 #[test]
 fn too_many_events_at_once_are_refused() {
     let counter = Eventfd::new().unwrap();
@@ -76,7 +76,7 @@ fn skipped_releases_are_exact() {
     assert_eq!(counted.given_up.count(), counted.skipped);
 }
 
-/// Runs a million releases every 20 µs, in which every 100th body takes 5.5 periods; takes a minute.
+/// Runs a million releases with a period of 20 µs; every 100th body takes 5.5 periods. The test takes a minute.
 #[test]
 #[ignore = "a minute: `cargo trials soak tasks`"]
 fn a_million_releases_are_exact() {

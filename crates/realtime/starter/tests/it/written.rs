@@ -58,7 +58,7 @@ fn a_name_that_is_none_is_refused() {
     assert!(project("servo-2", Language::Rust).files().is_ok());
 }
 
-/// Cargo refuses these: its own folders, and crates that the library consists of.
+/// Cargo refuses these names: those of its own folders, and of crates that the library consists of.
 #[test]
 fn a_name_that_cannot_be_built_is_refused() {
     for name in ["build", "deps", "examples", "incremental"] {

@@ -20,7 +20,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 const LOOK: Duration = Duration::from_millis(100);
-/// Time limit of a deployment, emulated on a busy host.
+/// Time limit of a deployment to an emulated machine on a busy host.
 const LIMIT: Duration = Duration::from_secs(1800);
 
 /// Options of this trial.
@@ -88,7 +88,7 @@ impl Series<'_> {
         self.left.lock().ok()?.pop()
     }
 
-    /// Does the work of one machine: makes cuts as long as there are any, then deploys without a cut.
+    /// Does the work of one machine: makes cuts until none are left, then deploys without a cut.
     fn on_one(&self, job: usize) -> Result<(), String> {
         let mut machine = Machine::new(self.bench, &self.cache, &format!("machine-{job}"))?;
         let up = machine.boot()?;
@@ -241,7 +241,7 @@ fn one(bench: &Bench, machine: &mut Machine, point: Point, cut: Cut, old: &str) 
     ))
 }
 
-/// Waits until the point is reached, or the controller has ended before it. Returns which of them, as text.
+/// Waits until the point is reached or the controller has ended. Returns which of the two happened, as text.
 fn wait_for(child: &mut Child, machine: &Machine, relay: &Relay, point: Point) -> Result<String, String> {
     let (begun, mut started) = (Instant::now(), None);
     loop {

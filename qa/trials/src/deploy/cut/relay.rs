@@ -108,7 +108,7 @@ fn pump(mut from: TcpStream, mut to: TcpStream, counts: bool, gate: &Gate) {
 }
 
 impl Gate {
-    /// Returns how many of the next `read` bytes may still pass.
+    /// Returns how many of the `read` bytes just received may still be forwarded.
     fn lets(&self, read: usize) -> usize {
         let before = self.sent.fetch_add(read as u64, Ordering::SeqCst);
         let left = self.limit.saturating_sub(before);

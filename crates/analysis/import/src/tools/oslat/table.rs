@@ -142,8 +142,7 @@ impl Table {
             ..Block::default()
         };
         if layout == Layout::Unknown {
-            let text = "this version of oslat names buckets one step above the latencies that it prints: each is placed at the \
-                        bucket's name, and the largest a step above the printed one";
+            let text = "this version of oslat names each bucket one step above the latencies that it prints: samples are placed at the name of their bucket, and the largest one a step above the printed maximum";
             block.lost.push(Loss::reported(LostKind::Resolution, None, text));
         }
         for (column, &cpu) in self.cpus.iter().enumerate() {
@@ -238,7 +237,7 @@ impl Table {
         let mut lost = Vec::new();
         let mut problem = |kind, count, text: &str| lost.push(Loss::problem(kind, count, text));
         if self.ragged > 0 {
-            let text = "rows have a different number of columns than CPUs, or impossible figures";
+            let text = "rows have a different number of columns than there are CPUs, or impossible values";
             problem(LostKind::Unreadable, Some(self.ragged), text);
         }
         if self.back > 0 {

@@ -18,7 +18,8 @@ fn bins(thread: &Thread) -> &Bins {
     }
 }
 
-/// Returns problems of the text, and those found by reconciling the figures.
+/// Returns the problems that the reader found in the text, and those found when the values of each thread are
+/// reconciled.
 fn problems(found: &Found) -> Vec<String> {
     let settled = |t: &Thread| crate::settle::settle(t.clone(), punctual_units::CpuId(0)).lost;
     let threads = found.blocks.iter().flat_map(|b| &b.threads).flat_map(settled);

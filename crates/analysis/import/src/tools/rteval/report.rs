@@ -10,11 +10,11 @@ use punctual_model::LostKind;
 #[derive(Default)]
 pub(crate) struct Reader {
     found: Found,
-    /// Reports. The first one contains figures before the first heading.
+    /// Reports. The first one contains the results before the first heading.
     reports: Vec<Report>,
     further: u64,
     unreadable: u64,
-    /// Text above the rule that begins a report.
+    /// Text above the horizontal line that begins a report.
     above: Option<String>,
 }
 
@@ -159,7 +159,7 @@ impl tools::Reader for Reader {
             }
             for (stated, cores) in report.stated.iter().zip(cores) {
                 if let Some(stated) = stated.filter(|&stated| stated != cores) {
-                    let text = format!("{stated} cores are stated, but the report has figures of {cores}");
+                    let text = format!("{stated} cores are stated, but the report has results of {cores}");
                     found.lost.push(Loss::problem(LostKind::Disagreement, None, text));
                 }
             }

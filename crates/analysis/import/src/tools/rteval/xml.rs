@@ -99,7 +99,8 @@ impl Xml {
         self.text.extend(text.chars().take(room));
     }
 
-    /// Returns the measured tool that contains the element, and the names of the elements below it.
+    /// Returns the measuring tool (cyclictest or timerlat) whose element contains the current element, and the names of
+    /// the elements below it.
     fn measured(&self) -> Option<(String, Vec<String>)> {
         let at = self.path.iter().position(|name| name == "cyclictest" || name == "timerlat")?;
         let top =

@@ -42,7 +42,7 @@ impl Cells {
                 problem(
                     LostKind::Disagreement,
                     None,
-                    format!("the mean of `{kind}` is stated as {mean}, but its histogram has {found:.3}"),
+                    format!("the mean of `{kind}` is stated as {mean}, but that of its histogram is {found:.3}"),
                 )
             })
             .flatten()

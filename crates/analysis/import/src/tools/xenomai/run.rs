@@ -159,7 +159,7 @@ impl Run {
             problem(LostKind::Gap, Some(self.jumps), text);
         }
         if self.uneven > 0 {
-            let text = "pages have a different number of rows than the first: rows are missing or duplicated";
+            let text = "pages have a different number of rows than the first page: rows are missing or duplicated";
             problem(LostKind::Gap, Some(self.uneven), text);
         }
         if self.twice {
@@ -184,7 +184,7 @@ impl Run {
         }
         let switches = self.switches();
         if switches > 0 && self.evl {
-            let text = "the thread left the real-time core unexpectedly: latmus calls its figures unreliable";
+            let text = "the thread left the real-time core unexpectedly: latmus calls its results unreliable";
             lost.push(Loss::problem(LostKind::Other, Some(switches), text));
         } else if switches > 0 {
             let text = "the thread left the real-time core (mode switches): latencies may be due to that";
@@ -203,7 +203,7 @@ impl Run {
         let of_rows = self.rows.saturating_add(missed);
         let slack = 3_u64.saturating_add(seconds / 50);
         if of_rows.saturating_add(slack) < seconds || self.rows > seconds {
-            let text = format!("the run took {seconds} s, but has {} rows of a second each", self.rows);
+            let text = format!("the run took {seconds} s, but has {} rows, each of which covers a second", self.rows);
             lost.push(Loss::problem(LostKind::Gap, None, text));
         }
     }
@@ -234,7 +234,7 @@ impl Run {
             {
                 problem(
                     LostKind::Disagreement,
-                    format!("the histogram has {count} samples, but the rows have {least}"),
+                    format!("the histogram has {count} samples, but the rows correspond to about {least}"),
                 );
             }
         }

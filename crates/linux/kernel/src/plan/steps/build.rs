@@ -22,7 +22,7 @@ pub fn preflight(at: &Situation, source: &Source) -> Step {
     let mut step = small(
         "preflight",
         vec![command.clone(), format!("{command} --config {BUILD}/.config   # again, after it is configured")],
-        "missing parts are found before an hour is spent",
+        "missing parts are found before an hour is spent on the build on the build",
         "",
     );
     step.time = Some(Estimate { minutes_min: 0, minutes_max: 1, basis: "it only reads" });
@@ -228,7 +228,7 @@ pub fn compile(at: &Situation, source: &Source) -> Step {
         _ => None,
     };
     let heat = if is_native(at) && at.board.pi.is_some() {
-        "hours on the board itself: pause it at --pause-at degrees, or build on a PC"
+        "on the board itself this takes hours: set a temperature at which it pauses (--pause-at), or build on a PC"
     } else {
         "a full disk stops it: the same command resumes the build"
     };

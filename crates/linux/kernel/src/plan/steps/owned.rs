@@ -7,7 +7,7 @@ use crate::plan::{Situation, Step};
 use punctual_boot::Kind;
 
 const OF_THE_LOADER: &str = "the package manager owns this kernel, so it is selected with the boot loader's own commands; kernel deploy is for packages built by punctual";
-const HANG: &str = "a kernel that hangs needs a watchdog or the power switch";
+const HANG: &str = "if the kernel hangs, only a watchdog or the power switch helps";
 
 /// Returns commands to run before the package is installed.
 pub fn before(at: &Situation) -> Vec<String> {
@@ -71,7 +71,7 @@ fn grub(at: &Situation) -> (Step, Step) {
             format!(
                 "sudo grep -E \"^\\s*(menuentry|submenu) '\" /boot/{name}/grub.cfg   # titles of both kernels, and the submenu above them"
             ),
-            line("grep GRUB_DEFAULT /etc/default/grub   # must be saved, else set it"),
+            line("grep GRUB_DEFAULT /etc/default/grub   # must be GRUB_DEFAULT=saved; if not, set it"),
             format!("sudo {regenerate} && sudo {name}-set-default 'SUBMENU>ENTRY OF THE RUNNING KERNEL'"),
             format!("sudo {name}-reboot 'SUBMENU>ENTRY' && sudo reboot"),
         ],
@@ -99,7 +99,7 @@ fn grub_bls() -> (Step, Step) {
         ],
         &format!(
             "each kernel has an entry in /boot/loader/entries; grub2-reboot selects one for one boot, which needs GRUB_DEFAULT=saved in \
-             /etc/default/grub (the installer's); {OF_THE_LOADER}"
+             /etc/default/grub (the installer's setting); {OF_THE_LOADER}"
         ),
         &format!(
             "{HANG}; if /boot is on LVM, RAID or btrfs, GRUB cannot write its environment and boots the same entry again"
@@ -177,7 +177,7 @@ fn pi_os(at: &Situation, setting: &str) -> Vec<Step> {
             line("sudo reboot '0 tryboot'"),
         ],
         &format!("tryboot.txt is read once: any reset returns to config.txt; {OF_THE_LOADER}"),
-        "a hang needs the watchdog or the plug (kernel_watchdog_timeout in tryboot.txt); early 4B boards need a writable EEPROM; \
+        "after a hang, only the watchdog (kernel_watchdog_timeout in tryboot.txt) or pulling the plug helps; early 4B boards need a writable EEPROM; \
          with autoboot.txt tryboot chooses a partition instead",
     );
     let commit = small(

@@ -1,4 +1,4 @@
-//! A trial boot, a check, and the decision.
+//! Steps for a trial boot, a check, and the decision to keep the kernel or not.
 
 use super::{build, line, owned, small};
 use crate::plan::{Estimate, Loader, Situation, Source, Step};

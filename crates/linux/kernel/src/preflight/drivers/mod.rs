@@ -63,7 +63,7 @@ fn judged(
     };
     let needed = match look(target) {
         Err(error) => return check(id, why, Outcome::Unknown, error, "compare manually: lsmod on the machine"),
-        Ok(needed) if needed.is_empty() => return check(id, why, Outcome::Skip, "the machine has none", ""),
+        Ok(needed) if needed.is_empty() => return check(id, why, Outcome::Skip, "the machine has no such driver", ""),
         Ok(needed) => needed,
     };
     let of = |value: &str| named(&needed, options, value);

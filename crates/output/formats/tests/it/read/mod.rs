@@ -47,7 +47,8 @@ pub fn csv(text: &str) {
     }
 }
 
-/// Splits fields as in RFC 4180: quoted fields double their quotes. Ours contain no newline.
+/// Splits fields as in RFC 4180: quoted fields double their quotes. The fields written by this program contain no
+/// newline.
 fn fields(line: &str) -> Vec<String> {
     let (mut all, mut field, mut quoted) = (Vec::new(), String::new(), false);
     let mut chars = line.chars().peekable();

@@ -30,7 +30,9 @@ const SMALL_HEIGHT: f64 = 92.0;
 pub fn chart(id: &str, figures: &Figures, picked: &[CpuId], limits: &[f64]) -> Option<Chart> {
     let history = History::of(figures, picked)?;
     let svg = both(|form| drawing(&form.id(id), form, (figures, &history), picked, limits));
-    let frequency = "Frequency is read between phases only, since reading that of another CPU disturbs it.".to_owned();
+    let frequency =
+        "Frequency is read between phases only, because reading the frequency of another CPU disturbs that CPU."
+            .to_owned();
     let reported = marks::events_reported(figures, history.from);
     let notes: Vec<String> = reported.into_iter().chain((!history.frequency.is_empty()).then_some(frequency)).collect();
     let note = (!notes.is_empty()).then(|| notes.join(" "));

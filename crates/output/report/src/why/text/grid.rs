@@ -95,7 +95,7 @@ impl<'a> Grid<'a> {
         match self.threads.len() - keys.len() {
             0 => {}
             1 => keys.push((OTHER, "another thread, which ran too briefly for a letter".to_owned())),
-            n => keys.push((OTHER, format!("{n} other threads, too short for letters"))),
+            n => keys.push((OTHER, format!("{n} other threads, which ran too briefly for letters"))),
         }
         keys.push(('*', "the late thread; above: - due, = runnable, # running".to_owned()));
         if shown.contains(STILL) {

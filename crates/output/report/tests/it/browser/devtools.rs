@@ -1,4 +1,4 @@
-//! Drives Chromium by the DevTools protocol over its pipe (chromedevtools.github.io/devtools-protocol).
+//! Controls Chromium through the DevTools protocol, over a pipe (chromedevtools.github.io/devtools-protocol).
 
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};

@@ -19,7 +19,7 @@ fn folder(test: &str) -> PathBuf {
     folder
 }
 
-/// Writes every page to a file.
+/// Writes every sample page to a file in `folder`, and returns the names and paths of the pages.
 fn files(folder: &Path) -> Vec<(&'static str, PathBuf)> {
     let file = |(name, page): (&'static str, String)| {
         let file = folder.join(format!("{name}.html"));
@@ -29,7 +29,8 @@ fn files(folder: &Path) -> Vec<(&'static str, PathBuf)> {
     samples::all().into_iter().map(file).collect()
 }
 
-/// Returns what overflows the page, or is clipped within it. Labels of axes may overflow: they are not clipped.
+/// JavaScript that returns the elements that overflow the page or are clipped within it. Axis labels may overflow,
+/// because they are not clipped.
 const CUT: &str = "
     (() => {
         const wide = document.documentElement.clientWidth, name = e => e.tagName + '.' + e.className + ' ' + e.textContent.slice(0, 60);
@@ -178,7 +179,8 @@ fn values_are_read_lines_are_hidden_and_charts_magnified() {
     }
 }
 
-/// axe-core (MPL-2.0, used by this test only) from npm; fetched once.
+/// Returns the source of axe-core (MPL-2.0, used by this test only), downloaded once with npm; `None` if it is not
+/// available.
 fn axe() -> Option<String> {
     let folder = folder("axe");
     let script = folder.join("package/axe.min.js");

@@ -32,7 +32,8 @@ fn small(browser: &mut Browser) -> String {
     drawn.as_str().unwrap().to_owned()
 }
 
-/// Returns the percentage of the pixels whose colour differs by more than a fifth.
+/// Returns the percentage of the pixels whose colour differs by more than a fifth of the full range in red, green or
+/// blue.
 fn difference(browser: &mut Browser, one: &str, other: &str) -> f64 {
     browser.number(&format!(
         "(async () => {{ const pixels = async text => {{

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, fence};
 /// Interval at which the bridge polls for room in a ring whose reader does not wake it.
 const LOOK_AGAIN: Nanos = Nanos::from_millis(1);
 
-/// State shared by both ends.
+/// State shared by the real-time end of a pipe and its bridge.
 #[derive(Debug)]
 pub(super) struct Common {
     /// An eventfd. For input it signals that frames have arrived; for output it wakes the sleeping bridge.
@@ -132,7 +132,7 @@ fn sleep<T>(common: &Common, ring: &Receiver<T>) -> bool {
     goes_on
 }
 
-/// Text to be written to the FIFO.
+/// Text that is ready to be written to the FIFO.
 #[derive(Default)]
 struct Batch {
     bytes: Vec<u8>,

@@ -78,7 +78,7 @@ pub enum NotOpened {
     #[error("eventfd(): {0}; see `ulimit -n`")]
     Event(Errno),
     /// The bridge's thread cannot be created.
-    #[error("cannot start the bridge's thread: {0}; see `ulimit -u`")]
+    #[error("cannot start the thread that transfers the pipe's data: {0}; see `ulimit -u`")]
     Thread(io::Error),
 }
 

@@ -68,8 +68,8 @@ pub fn pipe<T: Frame, const N: usize>(
 /// Creates a pipe for text from a real-time thread to the shell: `cat /run/rtp2`. See [`pipe`] for the FIFO and the
 /// bridge.
 ///
-/// The sender queues frames, which the bridge formats. While no program reads the FIFO, text collects in it (64 KiB),
-/// then frames collect in the ring; when that is full, `overflow` applies.
+/// The sender queues frames, which the bridge formats. While no program reads the FIFO, it holds up to 64 KiB of text,
+/// and further frames wait in the ring; when the ring is full, `overflow` applies.
 ///
 /// # Errors
 /// [`NotOpened`].
@@ -190,7 +190,7 @@ fn wake(event: &OwnedFd) {
 /// The ordinary end of a pipe: its thread and its FIFO. Dropping it writes the remaining frames that fit, stops the
 /// thread, and removes the FIFO if this program created it.
 #[derive(Debug)]
-#[must_use = "the pipe closes at once"]
+#[must_use = "the pipe is closed as soon as this is dropped"]
 pub struct Bridge {
     common: Arc<Common>,
     fifo: Fifo,

@@ -116,7 +116,7 @@ fn deadline(runtime: u64, deadline: u64) -> Scheduling {
     Scheduling::Deadline { runtime_ns: Nanos(runtime), deadline_ns: Nanos(deadline), period_ns: PERIOD }
 }
 
-/// Runs 40 cycles, in which number 10 sleeps 2 ms too long. Returns the lateness and index of each that ran.
+/// Runs 40 cycles; cycle 10 sleeps 2 ms too long. Returns the lateness and index of each cycle that ran.
 fn slept_too_long(tolerance: Option<Nanos>) -> (Vec<(u64, u64)>, u64) {
     std::thread::spawn(move || {
         let shared = Shared::new("late", PERIOD);
