@@ -25,6 +25,7 @@ mod pass;
 mod plan;
 pub mod predict;
 mod record;
+mod recorded;
 mod release;
 mod rtapp;
 mod run;

@@ -1,17 +1,19 @@
 //! Simulates Linux's scheduler on several CPUs, event by event: the ends of work, timers, and ticks.
 
-use super::cpu::{Class, Cpu};
+use super::cpu::{Class, Cpu, ramp};
 use super::fair::{self, Queue};
 use super::lots::Lots;
 use super::thread::{At, Thread};
-use super::{Foreign, Scheduler, Task, releasing};
+use super::{Burst, Foreign, Scheduler, Task, releasing};
 use punctual_model::Prediction;
-use punctual_units::{Arrange, CpuId, CpuList};
+use punctual_units::{CpuId, CpuList};
 
 /// A tick is handled up to 1 / JITTER of a tick late.
 const JITTER: u64 = 16;
-/// CPU time that the releasing thread uses for one release.
+/// CPU time that the releasing thread uses until a release, and after it. In the latter, other CPUs switch to what was
+/// released.
 pub(super) const RELEASE: u64 = 10_000;
+const AFTER_RELEASE: u64 = 20_000;
 
 pub(super) struct Sim<'a> {
     pub scheduler: &'a Scheduler<'a>,
@@ -20,11 +22,10 @@ pub(super) struct Sim<'a> {
     pub cpus: Vec<Cpu>,
     /// The thread that releases the others.
     pub releaser: Option<usize>,
+    /// True after a release, until that thread sleeps.
+    has_released: bool,
     next_tick: u64,
     pub ticks: u64,
-    /// Changes of the tasks outside the experiment, in order of time, and the number of those that have been.
-    foreign: Vec<(u64, usize, Option<Class>)>,
-    past: usize,
     pub lots: Lots,
     /// The CPU whose ksoftirqd balances.
     pub balancing: Option<usize>,
@@ -38,7 +39,7 @@ pub(super) struct Sim<'a> {
 /// thread; SCHED_FIFO and SCHED_RR by priority; ordinary threads by earliest eligible virtual deadline; one queue for each
 /// CPU, between which threads are moved when they wake, when a CPU has less to do, and now and then.
 pub fn simulate(tasks: &[Task], scheduler: &Scheduler<'_>) -> Vec<Prediction> {
-    let cpus: CpuList = tasks.iter().flat_map(|task| task.cpus.iter()).collect();
+    let cpus = cpus(tasks, scheduler.foreign);
     let ids: Vec<CpuId> = cpus.iter().collect();
     let slice = (scheduler.quantum.0 / scheduler.tick.0.max(1)).max(1);
     let index = |id: CpuId| ids.iter().position(|other| *other == id).unwrap_or(0);
@@ -46,8 +47,11 @@ pub fn simulate(tasks: &[Task], scheduler: &Scheduler<'_>) -> Vec<Prediction> {
     let policy = releasing(tasks.iter().map(|task| task.scheduling));
     let on_ours = scheduler.releaser.filter(|id| cpus.contains(*id));
     let releaser = on_ours.map(|id| Task::releasing(id, first, policy));
-    let all = tasks.iter().chain(&releaser);
-    let threads = all.map(|task| Thread::new(task, index(task.home), &cpus, slice)).collect();
+    let foreign: Vec<(Task, &[Burst])> =
+        scheduler.foreign.iter().filter_map(|one| Some((one.task(&cpus)?, &one.bursts[..]))).collect();
+    let own = tasks.iter().chain(&releaser).map(|task| Thread::new(task, index(task.home), &cpus, slice));
+    let others = foreign.iter().map(|(task, bursts)| Thread::recorded(task, bursts, index(task.home), &cpus, slice));
+    let threads = own.chain(others).collect();
     let mut lots = Lots::new(scheduler.seed);
     let jitter = scheduler.tick.0 / JITTER;
     let mut sim = Sim {
@@ -56,10 +60,9 @@ pub fn simulate(tasks: &[Task], scheduler: &Scheduler<'_>) -> Vec<Prediction> {
         threads,
         cpus: ids.iter().map(|_| Cpu::new(scheduler, lots.next())).collect(),
         releaser: releaser.is_some().then_some(tasks.len()),
+        has_released: false,
         next_tick: (scheduler.first_tick.0 + lots.below(jitter)).saturating_sub(jitter / 4),
         ticks: 0,
-        foreign: changes(scheduler.foreign, &ids),
-        past: 0,
         lots,
         balancing: None,
         places: (0, 0),
@@ -68,16 +71,12 @@ pub fn simulate(tasks: &[Task], scheduler: &Scheduler<'_>) -> Vec<Prediction> {
     sim.threads[..tasks.len()].iter().map(|thread| thread.prediction(scheduler.horizon.0)).collect()
 }
 
-/// What other tasks take, as changes on the CPUs with these numbers. A change at the same time that ends comes first.
-fn changes(foreign: &[Foreign], ids: &[CpuId]) -> Vec<(u64, usize, Option<Class>)> {
-    let of = |one: &Foreign| {
-        let cpu = ids.iter().position(|id| *id == one.cpu)?;
-        let class = if one.is_ordinary { Class::Ordinary } else { Class::RealTime };
-        Some([(one.from.0, cpu, Some(class)), (one.to.0, cpu, None)])
-    };
-    let mut all: Vec<_> = foreign.iter().filter_map(of).flatten().collect();
-    all.arrange_by_key(|(t, _, class)| (*t, class.is_some()));
-    all
+/// The CPUs of the tasks, and those on which other tasks run that use the former as well.
+fn cpus(tasks: &[Task], foreign: &[Foreign]) -> CpuList {
+    let own: CpuList = tasks.iter().flat_map(|task| task.cpus.iter()).collect();
+    let free = foreign.iter().filter(|one| one.pinned.is_none()).map(|one| one.bursts.iter().map(|burst| burst.cpu));
+    let both = free.filter(|cpus| cpus.clone().any(|cpu| own.contains(cpu))).flatten();
+    own.iter().chain(both).collect()
 }
 
 impl Sim<'_> {
@@ -85,7 +84,6 @@ impl Sim<'_> {
         while self.now < self.scheduler.horizon.0 && self.threads[..count].iter().any(|thread| thread.at != At::Ended) {
             self.advance(self.next_event().min(self.scheduler.horizon.0));
             self.finish_work();
-            self.others();
             self.timers();
             if self.now >= self.next_tick {
                 self.tick();
@@ -107,8 +105,7 @@ impl Sim<'_> {
         let servers = self.threads.iter().filter_map(|thread| thread.server?.timer());
         let fair = self.cpus.iter().filter_map(|cpu| cpu.server?.timer());
         let throttles = self.cpus.iter().filter_map(|cpu| cpu.throttle?.timer());
-        let others = self.foreign.get(self.past).map(|(t, ..)| *t);
-        let all = work.chain(woken).chain(servers).chain(fair).chain(throttles).chain(others);
+        let all = work.chain(woken).chain(servers).chain(fair).chain(throttles);
         all.fold(self.next_tick, u64::min).max(self.now)
     }
 
@@ -125,7 +122,7 @@ impl Sim<'_> {
     /// Class of what runs.
     pub fn class(&self, c: usize) -> Class {
         match self.cpus[c].current.map(|n| &self.threads[n]) {
-            None => self.cpus[c].foreign.unwrap_or(Class::Idle),
+            None => Class::Idle,
             Some(thread) if thread.is_deadline() => Class::Deadline,
             Some(thread) if thread.priority().is_some() => Class::RealTime,
             Some(_) => Class::Ordinary,
@@ -142,33 +139,27 @@ impl Sim<'_> {
             }
             if !self.threads[n].is_ready() {
                 self.cpus[c].resched = true;
+                self.threads[n].asleep = ramp(self.now - self.threads[n].woken);
                 self.leave_queue(n);
             }
         }
     }
 
-    /// The releasing thread releases the threads whose time has come, and sleeps until that of the next one.
+    /// The releasing thread releases the threads whose time has come, and then sleeps until that of the next one.
     fn release(&mut self, c: usize) {
         let Some(releaser) = self.releaser else { return };
+        if std::mem::take(&mut self.has_released) {
+            let waiting = self.threads[..releaser].iter().filter(|thread| thread.at == At::Unreleased);
+            let next = waiting.filter_map(Thread::wakes).min();
+            self.threads[releaser].at = next.map_or(At::Ended, At::Asleep);
+            return;
+        }
         for n in 0..releaser {
             if self.threads[n].at == At::Unreleased && self.threads[n].wakes() <= Some(self.now) {
                 self.wake(n, c);
             }
         }
-        let waiting = self.threads[..releaser].iter().filter(|thread| thread.at == At::Unreleased);
-        let next = waiting.filter_map(Thread::wakes).min();
-        self.threads[releaser].at = next.map_or(At::Ended, At::Asleep);
-    }
-
-    /// Tasks outside the experiment take CPUs, and leave them.
-    fn others(&mut self) {
-        while let Some((_, c, class)) = self.foreign.get(self.past).copied().filter(|(t, ..)| *t <= self.now) {
-            self.past += 1;
-            if self.cpus[c].is_idle() {
-                self.cpus[c].leave_idle(self.now);
-            }
-            (self.cpus[c].foreign, self.cpus[c].resched) = (class, true);
-        }
+        (self.has_released, self.threads[releaser].at) = (true, At::Ready(AFTER_RELEASE));
     }
 
     fn timers(&mut self) {
