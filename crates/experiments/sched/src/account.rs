@@ -1,7 +1,6 @@
 //! Accounts for the time of threads, from sched_switch and sched_waking events.
 
 use crate::predict::Foreign;
-use crate::recorded::Recorder;
 use punctual_model::{Doing, GanttSpan, Held, OtherTask};
 use punctual_trace::{Event, Kind};
 use punctual_units::{Arrange, CpuId, Nanos};
@@ -82,7 +81,7 @@ pub struct Accounts {
     pub held: Vec<Held>,
     /// Other tasks that ran while a thread waited.
     pub others: Vec<OtherTask>,
-    /// Tasks outside the experiment that used a CPU since `start`.
+    /// Intervals in which a task outside the experiment had a CPU, since `start`.
     pub foreign: Vec<Foreign>,
     /// Number of observed switches of the threads. 0 means that the trace uses other thread IDs.
     pub switches: u64,
@@ -111,6 +110,7 @@ struct Current {
 
 struct Sweep<'a> {
     threads: &'a [Watched],
+    releaser: Option<i32>,
     start: u64,
     now: Vec<Now>,
     current: BTreeMap<u32, Current>,
@@ -133,6 +133,7 @@ pub fn account(
     let spent = Spent { behind: vec![0; threads.len()], ..Spent::default() };
     let mut sweep = Sweep {
         threads,
+        releaser,
         start,
         now: vec![asleep; threads.len()],
         current: BTreeMap::new(),
@@ -141,14 +142,11 @@ pub fn account(
         others: BTreeMap::new(),
         held: BTreeMap::new(),
     };
-    let mut recorder = Recorder::new(start, threads.iter().map(|watched| watched.tid).chain(releaser));
     for event in events {
-        recorder.take(&event);
         sweep.advance(event.t_ns);
         sweep.take(&event);
     }
-    let end = threads.iter().map(|watched| watched.to).max().unwrap_or(0);
-    Accounts { foreign: recorder.finish(end), ..sweep.finish(end) }
+    sweep.finish()
 }
 
 impl Sweep<'_> {
@@ -183,6 +181,19 @@ impl Sweep<'_> {
         self.at = self.at.max(t);
     }
 
+    /// Notes that a task outside the experiment had the CPU until now. After idle time it may be unknown since when; then
+    /// the interval is left out.
+    fn end_of_foreign(&mut self, cpu: u32, t: u64) {
+        let Some(current) = self.current.get(&cpu) else { return };
+        let (from, to) = (current.since.max(self.start), t);
+        let known = current.tid == 0 || Some(current.tid) == self.releaser || self.find(current.tid).is_some();
+        if !known && from < to {
+            let since_start = |t: u64| Nanos(t - self.start);
+            let (from, to) = (since_start(from), since_start(to));
+            self.out.foreign.push(Foreign { cpu: CpuId(cpu), from, to, is_ordinary: current.is_ordinary });
+        }
+    }
+
     /// Returns `true` if the prediction also has another thread run here: an ordinary thread while a real-time thread
     /// yields to the experiment's ordinary threads, or any thread when a runtime is used up.
     fn is_predicted(&self, n: usize, current: &Current, cpu: Option<u32>) -> bool {
@@ -201,6 +212,7 @@ impl Sweep<'_> {
     fn take(&mut self, event: &Event) {
         match &event.kind {
             Kind::SchedSwitch { prev, prev_state, next } => {
+                self.end_of_foreign(event.cpu, event.t_ns);
                 self.left(event, prev.tid, prev_state.runnable(), next.tid);
                 let comm = next.comm.map_or_else(|| format!("thread {}", next.tid), |comm| comm.to_string());
                 let is_ordinary = next.prio.is_none_or(|prio| prio >= 100);
@@ -347,11 +359,16 @@ impl Sweep<'_> {
         }
     }
 
-    fn finish(mut self, end: u64) -> Accounts {
+    fn finish(mut self) -> Accounts {
+        let end = self.threads.iter().map(|watched| watched.to).max().unwrap_or(0);
         self.advance(end);
         for n in 0..self.threads.len() {
             self.close(n, end);
         }
+        for cpu in self.current.keys().copied().collect::<Vec<u32>>() {
+            self.end_of_foreign(cpu, end);
+        }
+        self.out.foreign.arrange_by_key(|foreign| foreign.from);
         self.out.held = crate::joined::rounds(&self.out.held);
         self.out.spans.arrange_by_key(|span| (span.from_ns, span.thread));
         let took = |(comm, ns)| OtherTask { comm, took_ns: Nanos(ns) };

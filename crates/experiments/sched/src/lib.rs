@@ -25,7 +25,6 @@ mod pass;
 mod plan;
 pub mod predict;
 mod record;
-mod recorded;
 mod release;
 mod rtapp;
 mod run;

@@ -46,7 +46,7 @@ pub struct Timing {
 pub struct Beside<'a> {
     /// Time by which a period of RT throttling began before the experiment.
     pub phase: Option<Nanos>,
-    /// Tasks outside the experiment.
+    /// What other tasks took.
     pub foreign: &'a [Foreign],
 }
 

@@ -20,7 +20,7 @@ pub(crate) struct Tracing {
 }
 
 impl Tracing {
-    /// Records the switches and wakeups of all tasks, of which others than the experiment's compete for its CPUs. `cpus` is
+    /// Records the switches and wakeups of all tasks, since all compete for the CPUs of the experiment. `cpus` is
     /// the number of CPUs.
     ///
     /// # Errors

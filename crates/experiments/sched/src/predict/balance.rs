@@ -63,7 +63,8 @@ impl Sim<'_> {
     }
 
     fn load(&self, c: usize) -> Load {
-        let running = (0..self.threads.len()).filter(|n| self.on(c, *n)).count();
+        let running =
+            (0..self.threads.len()).filter(|n| self.on(c, *n)).count() + usize::from(self.cpus[c].foreign.is_some());
         let queue = self.queue(c);
         let averaged = self.cpus[c].averaged;
         let ramped = |n: usize, weight: f64| weight * ramp(averaged.saturating_sub(self.threads[n].woken));

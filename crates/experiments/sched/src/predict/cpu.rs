@@ -26,6 +26,8 @@ pub(super) enum Class {
 #[derive(Clone, Debug)]
 pub(super) struct Cpu {
     pub current: Option<usize>,
+    /// Class of a task outside the experiment that has the CPU.
+    pub foreign: Option<Class>,
     /// The current thread has to be chosen again.
     pub resched: bool,
     pub server: Option<FairServer>,
@@ -63,6 +65,7 @@ impl Cpu {
         let throttle = limit.filter(|limit| limit.always);
         Cpu {
             current: None,
+            foreign: None,
             resched: false,
             server,
             throttle: throttle.map(|limit| Throttle::new(limit, scheduler.phase.map(|phase| phase.0))),
@@ -101,7 +104,7 @@ impl Cpu {
 
     /// True if nothing runs, and nothing is about to.
     pub fn is_idle(&self) -> bool {
-        self.current.is_none() && !self.resched
+        self.current.is_none() && self.foreign.is_none() && !self.resched
     }
 
     /// Accounts for idle time until now.

@@ -56,36 +56,14 @@ pub(crate) fn releasing(mut all: impl Iterator<Item = Scheduling>) -> Scheduling
     }
 }
 
-/// A task outside the experiment that competes for its CPUs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Foreign {
-    pub scheduling: Scheduling,
-    /// The only CPU on which it may run. `None` if it may run on all.
-    pub pinned: Option<CpuId>,
-    /// In order of time.
-    pub bursts: Vec<Burst>,
-}
-
-/// Work of a task between a wakeup and the next sleep.
+/// An interval in which a task outside the experiment has a CPU, since the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Burst {
-    /// Time of the wakeup since the start.
-    pub at: Nanos,
-    /// The CPU for which it is woken.
+pub struct Foreign {
     pub cpu: CpuId,
-    /// Time on a CPU.
-    pub work: Nanos,
-}
-
-impl Foreign {
-    /// The task, if it may use one of these CPUs.
-    fn task(&self, cpus: &CpuList) -> Option<Task> {
-        let cpus = self.pinned.map_or_else(|| cpus.clone(), |cpu| CpuList::from_iter([cpu])).and(cpus);
-        let first = self.bursts.first()?;
-        let home = Some(first.cpu).filter(|cpu| cpus.contains(*cpu)).or_else(|| cpus.iter().next())?;
-        let body = Body { actions: Vec::new(), loops: None };
-        Some(Task { scheduling: self.scheduling, cpus, home, release: first.at, body, charged: 1.0 })
-    }
+    pub from: Nanos,
+    pub to: Nanos,
+    /// False if it is a real-time task.
+    pub is_ordinary: bool,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -112,7 +90,7 @@ pub struct Scheduler<'a> {
     pub seed: u64,
     /// The CPU of the thread that releases the threads. If `None`, they are released without one.
     pub releaser: Option<CpuId>,
-    /// Tasks outside the experiment.
+    /// What other tasks took, in order of time.
     pub foreign: &'a [Foreign],
     /// End of the simulation, and of threads that do not end before.
     pub horizon: Nanos,

@@ -9,6 +9,7 @@ impl Sim<'_> {
         self.update_current(c);
         self.cpus[c].resched = false;
         let previous = self.cpus[c].current;
+        let foreign = self.cpus[c].foreign;
         let class = self.class(c);
         let gone = previous.is_some_and(|n| !self.on(c, n));
         if gone && class == Class::Deadline {
@@ -21,8 +22,12 @@ impl Sim<'_> {
             _ => None,
         };
         let pulls = gone && before.is_some_and(|before| self.level(c) < before);
-        let mut next = self.pick(c);
-        if next.is_none() && self.pull_newly_idle(c) {
+        let mut next = match foreign {
+            None => self.pick(c),
+            Some(Class::Ordinary) => self.first_urgent(c),
+            Some(_) => None,
+        };
+        if next.is_none() && foreign.is_none() && self.pull_newly_idle(c) {
             next = self.pick(c);
         }
         if next != previous {

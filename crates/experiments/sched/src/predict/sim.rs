@@ -4,9 +4,9 @@ use super::cpu::{Class, Cpu, ramp};
 use super::fair::{self, Queue};
 use super::lots::Lots;
 use super::thread::{At, Thread};
-use super::{Burst, Foreign, Scheduler, Task, releasing};
+use super::{Foreign, Scheduler, Task, releasing};
 use punctual_model::Prediction;
-use punctual_units::{CpuId, CpuList};
+use punctual_units::{Arrange, CpuId, CpuList};
 
 /// A tick is handled up to 1 / JITTER of a tick late.
 const JITTER: u64 = 16;
@@ -26,6 +26,9 @@ pub(super) struct Sim<'a> {
     has_released: bool,
     next_tick: u64,
     pub ticks: u64,
+    /// Changes of the tasks outside the experiment, in order of time, and the number of those that have been.
+    foreign: Vec<(u64, usize, Option<Class>)>,
+    past: usize,
     pub lots: Lots,
     /// The CPU whose ksoftirqd balances.
     pub balancing: Option<usize>,
@@ -39,7 +42,7 @@ pub(super) struct Sim<'a> {
 /// thread; SCHED_FIFO and SCHED_RR by priority; ordinary threads by earliest eligible virtual deadline; one queue for each
 /// CPU, between which threads are moved when they wake, when a CPU has less to do, and now and then.
 pub fn simulate(tasks: &[Task], scheduler: &Scheduler<'_>) -> Vec<Prediction> {
-    let cpus = cpus(tasks, scheduler.foreign);
+    let cpus: CpuList = tasks.iter().flat_map(|task| task.cpus.iter()).collect();
     let ids: Vec<CpuId> = cpus.iter().collect();
     let slice = (scheduler.quantum.0 / scheduler.tick.0.max(1)).max(1);
     let index = |id: CpuId| ids.iter().position(|other| *other == id).unwrap_or(0);
@@ -47,11 +50,8 @@ pub fn simulate(tasks: &[Task], scheduler: &Scheduler<'_>) -> Vec<Prediction> {
     let policy = releasing(tasks.iter().map(|task| task.scheduling));
     let on_ours = scheduler.releaser.filter(|id| cpus.contains(*id));
     let releaser = on_ours.map(|id| Task::releasing(id, first, policy));
-    let foreign: Vec<(Task, &[Burst])> =
-        scheduler.foreign.iter().filter_map(|one| Some((one.task(&cpus)?, &one.bursts[..]))).collect();
-    let own = tasks.iter().chain(&releaser).map(|task| Thread::new(task, index(task.home), &cpus, slice));
-    let others = foreign.iter().map(|(task, bursts)| Thread::recorded(task, bursts, index(task.home), &cpus, slice));
-    let threads = own.chain(others).collect();
+    let all = tasks.iter().chain(&releaser);
+    let threads = all.map(|task| Thread::new(task, index(task.home), &cpus, slice)).collect();
     let mut lots = Lots::new(scheduler.seed);
     let jitter = scheduler.tick.0 / JITTER;
     let mut sim = Sim {
@@ -63,6 +63,8 @@ pub fn simulate(tasks: &[Task], scheduler: &Scheduler<'_>) -> Vec<Prediction> {
         has_released: false,
         next_tick: (scheduler.first_tick.0 + lots.below(jitter)).saturating_sub(jitter / 4),
         ticks: 0,
+        foreign: changes(scheduler.foreign, &ids),
+        past: 0,
         lots,
         balancing: None,
         places: (0, 0),
@@ -71,12 +73,16 @@ pub fn simulate(tasks: &[Task], scheduler: &Scheduler<'_>) -> Vec<Prediction> {
     sim.threads[..tasks.len()].iter().map(|thread| thread.prediction(scheduler.horizon.0)).collect()
 }
 
-/// The CPUs of the tasks, and those on which other tasks run that use the former as well.
-fn cpus(tasks: &[Task], foreign: &[Foreign]) -> CpuList {
-    let own: CpuList = tasks.iter().flat_map(|task| task.cpus.iter()).collect();
-    let free = foreign.iter().filter(|one| one.pinned.is_none()).map(|one| one.bursts.iter().map(|burst| burst.cpu));
-    let both = free.filter(|cpus| cpus.clone().any(|cpu| own.contains(cpu))).flatten();
-    own.iter().chain(both).collect()
+/// What other tasks take, as changes on the CPUs with these numbers. A change at the same time that ends comes first.
+fn changes(foreign: &[Foreign], ids: &[CpuId]) -> Vec<(u64, usize, Option<Class>)> {
+    let of = |one: &Foreign| {
+        let cpu = ids.iter().position(|id| *id == one.cpu)?;
+        let class = if one.is_ordinary { Class::Ordinary } else { Class::RealTime };
+        Some([(one.from.0, cpu, Some(class)), (one.to.0, cpu, None)])
+    };
+    let mut all: Vec<_> = foreign.iter().filter_map(of).flatten().collect();
+    all.arrange_by_key(|(t, _, class)| (*t, class.is_some()));
+    all
 }
 
 impl Sim<'_> {
@@ -84,6 +90,7 @@ impl Sim<'_> {
         while self.now < self.scheduler.horizon.0 && self.threads[..count].iter().any(|thread| thread.at != At::Ended) {
             self.advance(self.next_event().min(self.scheduler.horizon.0));
             self.finish_work();
+            self.others();
             self.timers();
             if self.now >= self.next_tick {
                 self.tick();
@@ -105,7 +112,8 @@ impl Sim<'_> {
         let servers = self.threads.iter().filter_map(|thread| thread.server?.timer());
         let fair = self.cpus.iter().filter_map(|cpu| cpu.server?.timer());
         let throttles = self.cpus.iter().filter_map(|cpu| cpu.throttle?.timer());
-        let all = work.chain(woken).chain(servers).chain(fair).chain(throttles);
+        let others = self.foreign.get(self.past).map(|(t, ..)| *t);
+        let all = work.chain(woken).chain(servers).chain(fair).chain(throttles).chain(others);
         all.fold(self.next_tick, u64::min).max(self.now)
     }
 
@@ -122,7 +130,7 @@ impl Sim<'_> {
     /// Class of what runs.
     pub fn class(&self, c: usize) -> Class {
         match self.cpus[c].current.map(|n| &self.threads[n]) {
-            None => Class::Idle,
+            None => self.cpus[c].foreign.unwrap_or(Class::Idle),
             Some(thread) if thread.is_deadline() => Class::Deadline,
             Some(thread) if thread.priority().is_some() => Class::RealTime,
             Some(_) => Class::Ordinary,
@@ -160,6 +168,17 @@ impl Sim<'_> {
             }
         }
         (self.has_released, self.threads[releaser].at) = (true, At::Ready(AFTER_RELEASE));
+    }
+
+    /// Tasks outside the experiment take CPUs, and leave them.
+    fn others(&mut self) {
+        while let Some((_, c, class)) = self.foreign.get(self.past).copied().filter(|(t, ..)| *t <= self.now) {
+            self.past += 1;
+            if self.cpus[c].is_idle() {
+                self.cpus[c].leave_idle(self.now);
+            }
+            (self.cpus[c].foreign, self.cpus[c].resched) = (class, true);
+        }
     }
 
     fn timers(&mut self) {

@@ -1,8 +1,8 @@
 //! A simulated thread: what it does, and its place in the queues of its policy.
 
+use super::Task;
 use super::fair::Entity;
 use super::server::Server;
-use super::{Burst, Task};
 use crate::body::Action;
 use punctual_model::Prediction;
 use punctual_units::{CpuList, Nanos, Scheduling};
@@ -20,8 +20,6 @@ pub(super) enum At {
 
 pub(super) struct Thread<'a> {
     task: &'a Task,
-    /// What a task outside the experiment does, instead of its body.
-    bursts: Option<&'a [Burst]>,
     pub at: At,
     /// The CPU on whose queue it is or last was.
     pub cpu: usize,
@@ -37,7 +35,7 @@ pub(super) struct Thread<'a> {
     /// Time at which it last woke.
     pub woken: u64,
     /// Load, as a share of its weight, with which it fell asleep. It is 1 for a new thread
-    /// (init_entity_runnable_average()), and forgotten by what wakes only now and then.
+    /// (init_entity_runnable_average()).
     pub asleep: f64,
     released: u64,
     begun: Option<u64>,
@@ -52,7 +50,6 @@ impl<'a> Thread<'a> {
     pub fn new(task: &'a Task, cpu: usize, cpus: &CpuList, slice: u64) -> Thread<'a> {
         Thread {
             task,
-            bursts: None,
             at: At::Unreleased,
             cpu,
             allowed: cpus.iter().map(|id| task.cpus.contains(id)).collect(),
@@ -68,16 +65,6 @@ impl<'a> Thread<'a> {
             action: 0,
             loops: 0,
             timer: task.release.0,
-        }
-    }
-
-    /// A task outside the experiment, before its first burst.
-    pub fn recorded(task: &'a Task, bursts: &'a [Burst], cpu: usize, cpus: &CpuList, slice: u64) -> Thread<'a> {
-        Thread {
-            bursts: Some(bursts),
-            asleep: 0.0,
-            at: At::Asleep(task.release.0),
-            ..Thread::new(task, cpu, cpus, slice)
         }
     }
 
@@ -100,9 +87,6 @@ impl<'a> Thread<'a> {
 
     /// The thread's next action from `now` on. A loop without work or sleep ends the thread, since it would never end.
     fn next(&mut self, now: u64) -> At {
-        if let Some(bursts) = self.bursts {
-            return self.next_burst(bursts, now);
-        }
         for _ in 0..=self.task.body.actions.len() {
             if self.action >= self.task.body.actions.len() {
                 self.action = 0;
@@ -128,18 +112,6 @@ impl<'a> Thread<'a> {
         }
         self.ended = Some(now);
         At::Ended
-    }
-
-    /// A burst that should have begun earlier begins now.
-    fn next_burst(&mut self, bursts: &[Burst], now: u64) -> At {
-        match bursts.get(self.action) {
-            Some(burst) if burst.at.0 > now => At::Asleep(burst.at.0),
-            Some(burst) => {
-                self.action += 1;
-                At::Ready(burst.work.0)
-            }
-            None => At::Ended,
-        }
     }
 
     /// Runs for `length`, at most until its work is done. Returns the time charged to it.
