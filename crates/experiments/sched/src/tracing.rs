@@ -4,12 +4,7 @@ use punctual_journal::Journal;
 use punctual_trace::{Damage, Options};
 use punctual_tracefs::{Config, Cut, EventSet, Flight, Instance, Tracefs};
 
-const EVENTS: &EventSet = &[
-    ("sched", "sched_switch"),
-    ("sched", "sched_waking"),
-    ("sched", "sched_wakeup_new"),
-    ("sched", "sched_migrate_task"),
-];
+const EVENTS: &EventSet = &[("sched", "sched_switch"), ("sched", "sched_waking"), ("sched", "sched_migrate_task")];
 /// Size of the trace buffers of all CPUs in KiB. A CPU with 1000 wakeups per second fills about 200 KiB in that time.
 const BUFFERS_KB: u64 = 32 << 10;
 /// Minimum size of the buffer of a CPU in KiB.
