@@ -57,7 +57,7 @@ fn a_run_is_recorded_and_every_format_shows_it_again() {
     assert_eq!(shown("csv").lines().count(), 5);
     let json: Value = serde_json::from_str(&shown("json")).unwrap();
     let result = &json["result"];
-    assert_eq!(result["schema"], "punctual.sched/1");
+    assert_eq!(result["schema"], "punctual.sched/2");
     for repetition in result["repetitions"].as_array().unwrap() {
         for thread in repetition["threads"].as_array().unwrap() {
             assert_eq!(thread["whole"], true);

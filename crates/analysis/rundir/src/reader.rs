@@ -8,8 +8,8 @@ use crate::layout::{self, FileSum, HistogramFile, Manifest, Progress, Record, hi
 use crate::segment;
 use punctual_directory::Dir;
 use punctual_model::{
-    BlockMaximum, Capture, CpuResult, Distribution, EndedBy, Explained, Finding, Kind, Phase, Problem, ProblemKind,
-    Recording, Run, Tuned, Worst,
+    BlockMaximum, Capture, CpuResult, Distribution, EndedBy, Experiment, Explained, Finding, Kind, Phase, Problem,
+    ProblemKind, Recording, Run, Tuned, Worst,
 };
 use punctual_units::{Arrange, CpuId};
 use serde::de::DeserializeOwned;
@@ -269,7 +269,10 @@ fn read_lists(
 fn read_whole(recording: &mut Recording, dir: &Dir, check: &dyn Fn(&str) -> Option<FileSum>) {
     match recording.run.kind {
         Kind::Events => recording.suite = read_one(layout::SUITE, dir, check, &mut recording.damage),
-        Kind::Sched => recording.experiment = read_one(layout::EXPERIMENT, dir, check, &mut recording.damage),
+        Kind::Sched => {
+            let experiment: Option<Experiment> = read_one(layout::EXPERIMENT, dir, check, &mut recording.damage);
+            recording.experiment = experiment.map(Experiment::comparable);
+        }
         Kind::Latency if check(layout::APPLICATION).is_some() => {
             recording.application = read_one(layout::APPLICATION, dir, check, &mut recording.damage);
         }

@@ -3,7 +3,8 @@
 use punctual_units::{CpuId, CpuList, Nanos, Scheduling};
 use serde::{Deserialize, Serialize};
 
-pub const EXPERIMENT_SCHEMA: &str = "punctual.sched/1";
+/// Version 2: [`RanThread::as_charged`] contains steal and other tasks.
+pub const EXPERIMENT_SCHEMA: &str = "punctual.sched/2";
 
 /// Maximum share of a thread's elapsed time that may be missing from the sum of its run, wait, sleep and steal time.
 pub const ACCOUNTED: f64 = 0.005;
@@ -46,6 +47,23 @@ pub struct Experiment {
     pub interrupted: bool,
 }
 
+impl Experiment {
+    /// Drops the predictions from the charged time if an earlier version wrote them, since their differences have another
+    /// meaning. Adds a note then.
+    pub fn comparable(mut self) -> Experiment {
+        if self.schema != EXPERIMENT_SCHEMA {
+            let threads = self.repetitions.iter_mut().flat_map(|repetition| &mut repetition.threads);
+            threads.for_each(|thread| thread.as_charged = Prediction::default());
+            self.notes.push(format!(
+                "this run is of {}, and not of {EXPERIMENT_SCHEMA}: its predictions from the charged time have another \
+                 meaning and are left out; repeat the run to judge it",
+                self.schema
+            ));
+        }
+        self
+    }
+}
+
 /// Kernel settings on which the predictions depend.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -68,6 +86,10 @@ pub struct RtLimit {
     /// True if the limit also applies when no fair thread is runnable, as for RT throttling; false for the fair server.
     #[serde(default)]
     pub always: bool,
+    /// True if the kernel has fair servers with the same limit besides RT throttling, as with CONFIG_RT_GROUP_SCHED since
+    /// Linux 6.12.
+    #[serde(default)]
+    pub fair_server: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -110,6 +110,7 @@ struct Current {
 
 struct Sweep<'a> {
     threads: &'a [Watched],
+    releaser: Option<i32>,
     start: u64,
     now: Vec<Now>,
     current: BTreeMap<u32, Current>,
@@ -120,12 +121,19 @@ struct Sweep<'a> {
     held: BTreeMap<u32, u64>,
 }
 
-/// Follows the threads through a trace in chronological order. `start` is the beginning of the experiment.
-pub fn account(events: impl Iterator<Item = Event>, threads: &[Watched], start: u64) -> Accounts {
+/// Follows the threads through a trace in chronological order. `start` is the beginning of the experiment, `releaser` the
+/// thread that releases the threads.
+pub fn account(
+    events: impl Iterator<Item = Event>,
+    threads: &[Watched],
+    releaser: Option<i32>,
+    start: u64,
+) -> Accounts {
     let asleep = Now { doing: Doing::Sleeps, cpu: None, since: start, here: start, set_aside: false };
     let spent = Spent { behind: vec![0; threads.len()], ..Spent::default() };
     let mut sweep = Sweep {
         threads,
+        releaser,
         start,
         now: vec![asleep; threads.len()],
         current: BTreeMap::new(),
@@ -178,7 +186,8 @@ impl Sweep<'_> {
     fn end_of_foreign(&mut self, cpu: u32, t: u64) {
         let Some(current) = self.current.get(&cpu) else { return };
         let (from, to) = (current.since.max(self.start), t);
-        if current.tid != 0 && self.find(current.tid).is_none() && from < to {
+        let known = current.tid == 0 || Some(current.tid) == self.releaser || self.find(current.tid).is_some();
+        if !known && from < to {
             let since_start = |t: u64| Nanos(t - self.start);
             let (from, to) = (since_start(from), since_start(to));
             self.out.foreign.push(Foreign { cpu: CpuId(cpu), from, to, is_ordinary: current.is_ordinary });

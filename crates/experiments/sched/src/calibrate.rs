@@ -13,6 +13,8 @@ use punctual_watchdog as watchdog;
 use punctual_workloads::{FRAMES_PER_WRITE, Image, Kind, Work};
 use std::fs::File;
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// Time limit of a calibration. A calibration has rounds of a quarter of the scale, each at most a few seconds of CPU
 /// time, on a CPU that may be shared.
@@ -32,20 +34,22 @@ pub(crate) struct Rate {
     write: Option<Nanos>,
 }
 
-/// Runs each workload on `cpu` as an ordinary thread, and measures the CPU time charged to it, not the elapsed time.
+/// Runs each workload on `cpu` as an ordinary thread, and measures the CPU time charged to it, not the elapsed time. After
+/// `stop` is set, each workload runs only once, and the rates are inexact.
 pub(crate) fn calibrate(
     kinds: &[Kind],
     image: &Image,
     cpu: CpuId,
     scale: Nanos,
     folder: &Path,
+    stop: &AtomicBool,
 ) -> Result<Vec<(Kind, Rate)>, SchedError> {
     let round = Nanos(scale.0 / 4).clamp(ROUND.0, ROUND.1);
     let one = |kind: Kind| {
         let work = new_work(kind, image, folder)?;
         let failed = |why: String| SchedError::thread(&format!("calibrating {kind}"), why);
         watchdog::measuring(format!("calibrating {kind} on CPU {cpu}"), CALIBRATED_WITHIN);
-        let measured = watchdog::in_thread("calibration", || measure(work, cpu, round));
+        let measured = watchdog::in_thread("calibration", || measure(work, cpu, round, stop));
         let rate = measured.map_err(|e| failed(e.to_string()))?.map_err(failed)?;
         Ok((kind, rate))
     };
@@ -77,48 +81,61 @@ fn scratch(folder: &Path) -> Result<File, SchedError> {
     made.map_err(|e| failed(e.cause()))
 }
 
-fn measure(mut work: Work, cpu: CpuId, round: Nanos) -> Result<Rate, String> {
+fn measure(mut work: Work, cpu: CpuId, round: Nanos, stop: &AtomicBool) -> Result<Rate, String> {
     uapi::set_affinity(0, &CpuList::from_iter([cpu])).map_err(|e| e.to_string())?;
     let said = |e: std::io::Error| e.to_string();
     let unit = work.unit();
-    // Warms up memory and caches.
-    for _ in 0..unit {
-        work.step().map_err(said)?;
-    }
+    let mut rounds = rounds(&mut work, round, stop).map_err(said)?;
+    rounds.arrange_by(f64::total_cmp);
+    let write = match &mut work {
+        Work::CannyIo(_) => Some(sleep_a_write(&mut work, unit, stop).map_err(said)?),
+        _ => None,
+    };
+    Ok(Rate { unit, unit_ns: rounds[rounds.len() / 2].max(1.0), write })
+}
+
+/// The CPU time per unit in each round, in ns. Ends with the unit in which `stop` is set.
+fn rounds(work: &mut Work, round: Nanos, stop: &AtomicBool) -> std::io::Result<Vec<f64>> {
+    let unit = work.unit();
     let mut rounds = Vec::new();
-    for _ in 0..ROUNDS {
+    // The first round warms up memory and caches with one unit.
+    for round in [Nanos(1)].into_iter().chain([round; ROUNDS]) {
         let (start, mut units) = (charged(), 0u64);
-        while charged().saturating_sub(start) < round {
+        while units == 0 || (charged().saturating_sub(start) < round && !matches!(work, Work::Sleep)) {
             for _ in 0..unit {
-                work.step().map_err(said)?;
+                work.step()?;
             }
             units += 1;
-            if matches!(work, Work::Sleep) {
+            if stop.load(Relaxed) {
                 break;
             }
         }
-        rounds.push(charged().saturating_sub(start).0 as f64 / units.max(1) as f64);
+        rounds.push(charged().saturating_sub(start).0 as f64 / units as f64);
+        if stop.load(Relaxed) {
+            return Ok(rounds);
+        }
     }
-    rounds.arrange_by(f64::total_cmp);
-    let write = match &mut work {
-        Work::CannyIo(_) => Some(sleep_a_write(&mut work, unit).map_err(said)?),
-        _ => None,
-    };
-    Ok(Rate { unit, unit_ns: rounds[ROUNDS / 2].max(1.0), write })
+    rounds.remove(0);
+    Ok(rounds)
 }
 
-/// Measures the mean sleep per write, which is neither charged CPU time nor waiting for the CPU.
-fn sleep_a_write(work: &mut Work, unit: u64) -> std::io::Result<Nanos> {
+/// Measures the mean sleep per write, which is neither charged CPU time nor waiting for the CPU. Ends with the write after
+/// which `stop` is set.
+fn sleep_a_write(work: &mut Work, unit: u64, stop: &AtomicBool) -> std::io::Result<Nanos> {
     const WRITES: u64 = 4;
     let stat = Schedstat::open().ok();
     let wait = || stat.as_ref().and_then(Schedstat::wait).unwrap_or_default();
     let (start, cpu, waited) = (monotonic(), charged(), wait());
-    for _ in 0..WRITES * FRAMES_PER_WRITE * unit {
-        work.step()?;
+    let mut writes = 0;
+    while writes < WRITES && (writes == 0 || !stop.load(Relaxed)) {
+        for _ in 0..FRAMES_PER_WRITE * unit {
+            work.step()?;
+        }
+        writes += 1;
     }
     let elapsed = monotonic().saturating_sub(start);
     let busy = charged().saturating_sub(cpu) + wait().saturating_sub(waited);
-    Ok(Nanos(elapsed.saturating_sub(busy).0 / WRITES))
+    Ok(Nanos(elapsed.saturating_sub(busy).0 / writes))
 }
 
 impl Rate {
@@ -182,11 +199,21 @@ mod tests {
     }
 
     #[test]
+    fn a_calibration_that_is_stopped_ends_with_the_unit() {
+        for (stopped, rounds_done) in [(false, ROUNDS), (true, 1)] {
+            let mut work = Work::Busy(punctual_workloads::Busy::new());
+            let rounds = rounds(&mut work, Nanos(1), &AtomicBool::new(stopped)).unwrap();
+            assert_eq!(rounds.len(), rounds_done);
+        }
+    }
+
+    #[test]
     fn every_workload_can_be_calibrated() {
         let image = Image::scene(64, 48, 42).unwrap();
         let cpu = uapi::affinity(0).unwrap().iter().next().unwrap();
         let folder = tempfile::tempdir().unwrap();
-        let rates = calibrate(&Kind::ALL, &image, cpu, Nanos::from_millis(1), folder.path()).unwrap();
+        let rates =
+            calibrate(&Kind::ALL, &image, cpu, Nanos::from_millis(1), folder.path(), &AtomicBool::new(false)).unwrap();
         assert!(rates.iter().all(|(_, rate)| rate.unit_ns >= 1.0 && rate.unit >= 1));
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "scratch files have no name");
     }

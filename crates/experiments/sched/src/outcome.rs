@@ -23,13 +23,14 @@ pub(crate) struct Folded {
 impl Folded {
     /// Ends a pass, and saves the trace as `name` in `dir`.
     pub fn new(fitted: &Fitted, passed: Passed, dir: &Dir, name: &str) -> Folded {
-        let Passed { start, threads, trace: traced } = passed;
+        let Passed { start, releaser, threads, trace: traced } = passed;
         let pairs = threads.iter().zip(&fitted.plan.threads);
         let always = fitted.plan.system.limit.as_ref().is_some_and(|limit| limit.always);
         let watched: Vec<Watched> = pairs.map(|(ended, plan)| watched(ended, plan, always)).collect();
         let accounts = match traced {
             Ok(tracing) => {
-                let accounts = tracing.end(dir, name, &watched, start.0).and_then(|known| settled(known, &threads));
+                let accounts =
+                    tracing.end(dir, name, &watched, releaser, start.0).and_then(|known| settled(known, &threads));
                 accounts.map_err(|why| (why, Vec::new()))
             }
             Err(untraced) => Err(untraced),

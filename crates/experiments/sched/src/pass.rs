@@ -52,6 +52,8 @@ pub(crate) struct Ended {
 
 pub(crate) struct Passed {
     pub start: Nanos,
+    /// The thread that released the threads.
+    pub releaser: i32,
     pub threads: Vec<Ended>,
     pub trace: Traced,
 }
@@ -99,11 +101,11 @@ impl Pass<'_> {
             }
             let threads: Vec<Option<Ended>> = workers.into_iter().map(|w| w.join().ok().flatten()).collect();
             watchdog::concluding("the account of the pass");
-            let (start, trace) = released?;
+            let (start, releaser, trace) = released?;
             let threads: Option<Vec<Ended>> = threads.into_iter().collect();
             let threads =
                 threads.ok_or_else(|| SchedError::thread("a thread", "it panicked; please report this bug"))?;
-            Ok(Passed { start, threads, trace })
+            Ok(Passed { start, releaser, threads, trace })
         })
     }
 
@@ -121,14 +123,14 @@ impl Pass<'_> {
         threads: &[(i32, Thread)],
         gates: &[Gate],
         over: &(dyn Fn() -> bool + Sync),
-    ) -> Result<(Nanos, Traced), SchedError> {
+    ) -> Result<(Nanos, i32, Traced), SchedError> {
         let tids: Vec<i32> = threads.iter().map(|(tid, _)| *tid).collect();
-        let trace = Tracing::start(&tids);
+        let trace = Tracing::start(self.plan.system.online.len());
         let gates = self.plan.threads.iter().zip(gates).zip(threads);
         let gates: Vec<_> = gates.map(|((plan, gate), (_, thread))| (plan.offset, gate, thread.clone())).collect();
         let traced = trace.is_ok();
         let start = self.start();
-        let conductor = || -> Result<(Nanos, Vec<GanttSpan>), SchedError> {
+        let conductor = || -> Result<(i32, Vec<GanttSpan>), SchedError> {
             if let Some(cpu) = self.plan.releaser() {
                 let failed = |e: uapi::Error| SchedError::thread("the releasing thread", e);
                 uapi::set_affinity(0, &CpuList::from_iter([cpu])).map_err(failed)?;
@@ -138,7 +140,8 @@ impl Pass<'_> {
                 }
             }
             release(start, &gates);
-            Ok((start, if traced { Vec::new() } else { sample(start, &tids, LOOKS, over) }))
+            let own = rustix::thread::gettid().as_raw_nonzero().get();
+            Ok((own, if traced { Vec::new() } else { sample(start, &tids, LOOKS, over) }))
         };
         let conducted = std::thread::scope(|s| {
             if self.plan.has_real_time() {
@@ -149,8 +152,8 @@ impl Pass<'_> {
             }
             watchdog::in_thread("release", conductor)
         });
-        let (start, spans) = conducted.map_err(|e| SchedError::thread("the releasing thread", e))??;
-        Ok((start, trace.map_err(|why| (why, spans))))
+        let (releaser, spans) = conducted.map_err(|e| SchedError::thread("the releasing thread", e))??;
+        Ok((start, releaser, trace.map_err(|why| (why, spans))))
     }
 
     /// Start of the experiment: a fixed part of a tick after one, when the periods of all deadline threads have passed

@@ -32,6 +32,11 @@ pub struct Timing {
     pub phase: Nanos,
     /// True if the kernel has PREEMPT_RT.
     pub realtime: bool,
+    /// True if this process is in a group of ordinary threads.
+    pub grouped: bool,
+    /// Scheduling period of a kernel whose ordinary threads are scheduled by CFS, before Linux 6.6 (sched_latency_ns).
+    /// Within it, each thread gets the same share as under EEVDF, which the simulation has.
+    pub cfs: Option<Nanos>,
     /// Request of an ordinary thread, for which it is not interrupted by an equal one (base_slice_ns).
     pub slice: Nanos,
 }
@@ -51,7 +56,14 @@ pub const AFTER_TICK: u64 = 8;
 impl Default for Timing {
     /// Those of a kernel of 250 Hz for two CPUs.
     fn default() -> Timing {
-        Timing { tick: Nanos::from_millis(4), phase: Nanos::ZERO, realtime: false, slice: Nanos(1_400_000) }
+        Timing {
+            tick: Nanos::from_millis(4),
+            phase: Nanos::ZERO,
+            realtime: false,
+            grouped: false,
+            cfs: None,
+            slice: Nanos(1_400_000),
+        }
     }
 }
 
@@ -114,13 +126,18 @@ impl Plan {
 
     /// Predicts with these bodies, which replace those of the threads; of their time on a CPU the threads are charged the
     /// shares `charged`. An end is the median of simulations with up to `error` (a share) less and more work, and with
-    /// different outcomes of what the kernel leaves to chance; the bounds contain the ends of all.
+    /// different outcomes of what the kernel leaves to chance; the bounds contain the ends of all, and for ordinary threads
+    /// under CFS a scheduling period more.
     pub fn predict(&self, bodies: &[Body], charged: &[f64], error: f64, beside: Beside<'_>) -> Vec<Prediction> {
         let factors = [1.0 - error, 1.0, 1.0 + error];
         let runs =
             (0..SEEDS).flat_map(|seed| factors.map(|factor| self.simulate(bodies, charged, factor, beside, seed)));
         let all: Vec<Vec<Prediction>> = runs.collect();
-        let of = |n: usize| median(all.iter().map(|one| one[n]).collect());
+        let of = |n: usize| {
+            let ordinary = !self.threads[n].scheduling.policy().is_real_time();
+            let margin = self.timing.cfs.filter(|_| ordinary).unwrap_or_default();
+            median(all.iter().map(|one| one[n]).collect(), margin)
+        };
         (0..self.threads.len()).map(of).collect()
     }
 
@@ -155,6 +172,7 @@ impl Plan {
             first_tick: Nanos(tick.0 - tick.0 / AFTER_TICK),
             slice: self.timing.slice,
             realtime: self.timing.realtime,
+            grouped: self.timing.grouped,
             seed,
             releaser: self.releaser(),
             foreign: beside.foreign,
@@ -217,10 +235,12 @@ impl Plan {
 /// Number of outcomes of chance for which a prediction simulates, which is odd.
 const SEEDS: u64 = 15;
 
-/// The median of predictions for a thread, with the earliest and the latest end.
-fn median(mut all: Vec<Prediction>) -> Prediction {
+/// The median of predictions for a thread, with the earliest and the latest end, less and plus a margin.
+fn median(mut all: Vec<Prediction>, margin: Nanos) -> Prediction {
     all.arrange_by_key(|one| one.ends_ns.unwrap_or(Nanos(u64::MAX)));
     let (first, middle, last) = (all[0].ends_ns, all[all.len() / 2], all[all.len() - 1].ends_ns);
+    let first = first.map(|first| first.saturating_sub(margin));
+    let last = last.map(|last| last + margin);
     Prediction {
         earliest_ns: first.filter(|_| first < middle.ends_ns),
         latest_ns: last.filter(|_| last > middle.ends_ns),
@@ -250,8 +270,13 @@ pub(crate) mod tests {
     use punctual_model::RtLimit;
 
     pub(crate) fn plan(name: &str, online: &str, limit: Option<(Nanos, Nanos)>) -> Plan {
-        let limit =
-            limit.map(|(runtime_ns, period_ns)| RtLimit { runtime_ns, period_ns, by: "a test".into(), always: false });
+        let limit = limit.map(|(runtime_ns, period_ns)| RtLimit {
+            runtime_ns,
+            period_ns,
+            by: "a test".into(),
+            always: false,
+            fair_server: true,
+        });
         let online: CpuList = online.parse().unwrap();
         let system = SchedSettings { rr_quantum_ns: None, limit, online: online.clone() };
         Plan::new(&builtin(name).unwrap().unwrap(), Nanos::from_secs(1), None, online, system).unwrap()

@@ -82,12 +82,15 @@ pub fn run(
 fn measure(
     options: &Options<'_>,
     plan: Plan,
-    notes: Vec<String>,
+    mut notes: Vec<String>,
     writer: &mut Writer,
     report: &mut dyn FnMut(&Experiment),
 ) -> Result<(Experiment, Option<Image>), SchedError> {
     let image = Image::scene(640, 480, 42).map_err(punctual_workloads::WorkError::from)?;
-    let fitted = Fitted::new(plan, &image, options.out)?;
+    let fitted = Fitted::new(plan, &image, options.out, options.stop)?;
+    if options.stop.load(Relaxed) {
+        notes.push("interrupted during calibration: the predictions are inexact".into());
+    }
     let mut experiment = fitted.planned(options.spec, notes);
     let mut edges = None;
     let wanted = options.repeat.unwrap_or(options.spec.repetitions);
@@ -123,11 +126,11 @@ fn measure(
 }
 
 impl Fitted {
-    fn new(plan: Plan, image: &Image, folder: &Path) -> Result<Fitted, SchedError> {
+    fn new(plan: Plan, image: &Image, folder: &Path, stop: &AtomicBool) -> Result<Fitted, SchedError> {
         let mut kinds: Vec<Kind> = plan.threads.iter().map(|thread| thread.workload).collect();
         kinds.sort_unstable();
         kinds.dedup();
-        let rates = calibrate(&kinds, image, plan.pinned, plan.scale, folder)?;
+        let rates = calibrate(&kinds, image, plan.pinned, plan.scale, folder, stop)?;
         let rate = |kind: Kind| rates.iter().find(|(known, _)| *known == kind).map(|(_, rate)| *rate);
         let (mut doing, mut bodies) = (Vec::new(), Vec::new());
         for thread in &plan.threads {

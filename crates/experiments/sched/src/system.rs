@@ -14,6 +14,8 @@ pub(crate) const RR_QUANTUM: Nanos = Nanos::from_millis(100);
 
 /// Base slice of a kernel for one CPU (normalized_sysctl_sched_base_slice in kernel/sched/fair.c).
 const BASE_SLICE: Nanos = Nanos(700_000);
+/// Scheduling period of CFS on a kernel for one CPU (normalized_sysctl_sched_latency before Linux 6.6).
+const LATENCY: Nanos = Nanos::from_millis(6);
 /// Number of ticks that are observed to find their phase.
 const TICKS: u64 = 16;
 
@@ -28,7 +30,25 @@ pub(crate) fn timing(root: &Path, cpus: usize) -> Timing {
     // update_sysctl()
     let default = BASE_SLICE.0 * (1 + u64::from(cpus.clamp(1, 8).ilog2()));
     let realtime = fs::read_to_string(root.join("sys/kernel/realtime")).is_ok_and(|text| text.trim() == "1");
-    Timing { tick, phase: phase(tick, coarse, monotonic), realtime, slice: Nanos(slice.unwrap_or(default)) }
+    let slice = Nanos(slice.unwrap_or(default));
+    let cfs = is_before(&root.join("proc/sys/kernel"), (6, 6)).then(|| Nanos(LATENCY.0 * default / BASE_SLICE.0));
+    Timing { tick, phase: phase(tick, coarse, monotonic), realtime, grouped: is_grouped(root), cfs, slice }
+}
+
+/// Returns `true` if this process is in a cgroup of the controller `cpu`, or in the autogroup of its session
+/// (/proc/self/autogroup, which is empty for the root group).
+fn is_grouped(root: &Path) -> bool {
+    let read = |path: &str| fs::read_to_string(root.join(path)).unwrap_or_default();
+    let cgroups = read("proc/self/cgroup");
+    // cgroups(7): hierarchy-ID:controllers:path; version 2 has no controllers.
+    let path = |line: &str| {
+        let mut words = line.splitn(3, ':').skip(1);
+        let (controllers, path) = (words.next()?, words.next()?);
+        (controllers.is_empty() || controllers.split(',').any(|one| one == "cpu")).then(|| path.to_owned())
+    };
+    let autogroups = read("proc/sys/kernel/sched_autogroup_enabled").trim() == "1";
+    cgroups.lines().filter_map(path).any(|path| path != "/")
+        || (autogroups && !read("proc/self/autogroup").trim().is_empty())
 }
 
 /// The earliest time within a tick at which the coarse clock advances, which the kernel has it do at ticks.
@@ -58,11 +78,20 @@ pub fn settings(root: &Path, online: CpuList, rt_group_sched: Option<bool>) -> (
     let rr_quantum_ns = number(&kernel.join("sched_rr_timeslice_ms")).and_then(|ms| u64::try_from(ms).ok());
     let quantum = rr_quantum_ns.filter(|ms| *ms > 0).map(Nanos::from_millis);
     let mut notes = Vec::new();
+    if is_before(&kernel, (6, 6)) {
+        notes.push(
+            "this kernel schedules ordinary threads by CFS: they are predicted as under EEVDF (since Linux 6.6), and the bounds \
+             of their ends are wider by a scheduling period"
+                .into(),
+        );
+    }
     if quantum.is_none() {
         notes.push("sched_rr_timeslice_ms cannot be read: assuming 100 ms".into());
     }
-    let throttles = rt_group_sched == Some(true) || has_no_fair_server(&kernel);
-    let (fair_server, throttling) = (fair_server(root, &online), throttling(&kernel, throttles));
+    // The fair server replaced RT throttling in Linux 6.12 (5f6bd380c7bd).
+    let is_old = is_before(&kernel, (6, 12));
+    let throttles = rt_group_sched == Some(true) || is_old;
+    let (fair_server, throttling) = (fair_server(root, &online), throttling(&kernel, throttles, is_old));
     let limit = if throttles { throttling.or(fair_server) } else { fair_server.or(throttling) };
     if limit.is_none() {
         notes.push(
@@ -97,17 +126,18 @@ fn fair_server(root: &Path, online: &CpuList) -> Option<RtLimit> {
         period_ns: Nanos(period),
         by: "the fair server (/sys/kernel/debug/sched/fair_server)".into(),
         always: false,
+        fair_server: true,
     })
 }
 
-/// Returns `true` for kernels with RT throttling, which the fair server replaced in Linux 6.12 (5f6bd380c7bd).
-fn has_no_fair_server(kernel: &Path) -> bool {
+/// Returns `true` if the running kernel is older than `since`; `false` if its release is unknown.
+fn is_before(kernel: &Path, since: (u64, u64)) -> bool {
     let release = fs::read_to_string(kernel.join("osrelease")).unwrap_or_default();
     let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map_while(|number| number.parse::<u64>().ok());
-    matches!((numbers.next(), numbers.next()), (Some(major), Some(minor)) if (major, minor) < (6, 12))
+    matches!((numbers.next(), numbers.next()), (Some(major), Some(minor)) if (major, minor) < since)
 }
 
-fn throttling(kernel: &Path, always: bool) -> Option<RtLimit> {
+fn throttling(kernel: &Path, always: bool, is_old: bool) -> Option<RtLimit> {
     let runtime = u64::try_from(number(&kernel.join("sched_rt_runtime_us"))?).ok()?;
     let period = u64::try_from(number(&kernel.join("sched_rt_period_us"))?).ok().filter(|period| *period > 0)?;
     (runtime < period).then(|| RtLimit {
@@ -118,6 +148,7 @@ fn throttling(kernel: &Path, always: bool) -> Option<RtLimit> {
             false => "the fair server, whose settings cannot be read (/proc/sys/kernel/sched_rt_runtime_us)".into(),
         },
         always,
+        fair_server: !is_old,
     })
 }
 
@@ -192,6 +223,23 @@ mod tests {
             ]);
             let limit = settings(root.path(), "0".parse().unwrap(), groups).0.limit.unwrap();
             assert_eq!((limit.always, limit.by.starts_with("RT throttling")), (always, always), "{release}");
+        }
+    }
+
+    #[test]
+    fn a_cgroup_with_the_cpu_controller_and_a_session_are_groups() {
+        let files: &[(&[(&str, &str)], bool)] = &[
+            (&[("proc/self/cgroup", "4:memory:/a\n1:cpu,cpuacct:/\n0::/\n")], false),
+            (&[("proc/self/cgroup", "1:cpu,cpuacct:/a\n0::/\n")], true),
+            (&[("proc/self/cgroup", "0::/user.slice\n")], true),
+            (&[("proc/self/autogroup", "/autogroup-7 nice 0\n")], false),
+            (
+                &[("proc/self/autogroup", "/autogroup-7 nice 0\n"), ("proc/sys/kernel/sched_autogroup_enabled", "1\n")],
+                true,
+            ),
+        ];
+        for (files, grouped) in files {
+            assert_eq!(is_grouped(machine(files).path()), *grouped, "{files:?}");
         }
     }
 

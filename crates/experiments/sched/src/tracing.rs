@@ -5,41 +5,42 @@ use punctual_trace::{Damage, Options};
 use punctual_tracefs::{Config, Cut, EventSet, Flight, Instance, Tracefs};
 
 const EVENTS: &EventSet = &[("sched", "sched_switch"), ("sched", "sched_waking"), ("sched", "sched_migrate_task")];
-/// Size of the trace buffer in KiB. Switches of a few threads use some kilobytes per second.
-const BUFFER_KB: u64 = 4096;
+/// Size of the trace buffers of all CPUs in KiB. A CPU with 1000 wakeups per second fills about 200 KiB in that time.
+const BUFFERS_KB: u64 = 32 << 10;
+/// Minimum size of the buffer of a CPU in KiB.
+const BUFFER_KB: u64 = 4 << 10;
 
 pub(crate) struct Tracing {
     flight: Flight,
 }
 
 impl Tracing {
-    /// Records switches and wakeups of these threads.
+    /// Records the switches and wakeups of all tasks, since all compete for the CPUs of the experiment. `cpus` is
+    /// the number of CPUs.
     ///
     /// # Errors
     /// The reason why tracing is not possible, with advice.
-    pub fn start(tids: &[i32]) -> Result<Tracing, String> {
+    pub fn start(cpus: usize) -> Result<Tracing, String> {
         let said = |e: punctual_tracefs::TracefsError| e.to_string();
         let tracefs = Tracefs::of_threads().map_err(said)?;
-        let config = Config { events: EVENTS, buffer_kb: Some(BUFFER_KB), tracer: None, stacks: None };
+        let buffer_kb = (BUFFERS_KB / u64::try_from(cpus.max(1)).unwrap_or(1)).max(BUFFER_KB);
+        let config = Config { events: EVENTS, buffer_kb: Some(buffer_kb), tracer: None, stacks: None };
         let instance = Instance::create(&tracefs, &Journal::of_user(), &config).map_err(said)?;
-        let any = |fields: &[&str]| {
-            let one =
-                |tid: &i32| fields.iter().map(|field| format!("{field} == {tid}")).collect::<Vec<_>>().join(" || ");
-            tids.iter().map(one).collect::<Vec<_>>().join(" || ")
-        };
-        // Also records when CPUs enter and leave idle, because some kernels do not record switches from the idle task.
-        let switches = format!("{} || next_pid == 0 || prev_pid == 0", any(&["prev_pid", "next_pid"]));
-        instance.filter("sched", "sched_switch", &switches).map_err(said)?;
-        instance.filter("sched", "sched_waking", &any(&["pid"])).map_err(said)?;
-        instance.filter("sched", "sched_migrate_task", &any(&["pid"])).map_err(said)?;
         Ok(Tracing { flight: Flight::new(instance).map_err(said)? })
     }
 
-    /// Ends the trace, saves it as a trace.dat file and accounts for the threads' time.
+    /// Ends the trace, saves it as a trace.dat file and accounts for the time of the threads, which `releaser` released.
     ///
     /// # Errors
     /// Description of the missing data. The trace then supports no conclusion.
-    pub fn end(mut self, dir: &Dir, name: &str, threads: &[Watched], start: u64) -> Result<Accounts, String> {
+    pub fn end(
+        mut self,
+        dir: &Dir,
+        name: &str,
+        threads: &[Watched],
+        releaser: i32,
+        start: u64,
+    ) -> Result<Accounts, String> {
         let to = threads.iter().map(|watched| watched.to).max().unwrap_or(start);
         let cut = Cut { from_ns: start, to_ns: to, name: name.into() };
         let kept = self.flight.cut(dir, std::slice::from_ref(&cut)).map_err(|e| format!("{name}: {e}"))?;
@@ -49,7 +50,7 @@ impl Tracing {
         }
         let file = dir.file(name).map_err(|e| e.to_string())?;
         let mut source = punctual_trace::open(file, Options::default()).map_err(|e| e.to_string())?;
-        let accounts = account(source.by_ref(), threads, start);
+        let accounts = account(source.by_ref(), threads, Some(releaser), start);
         let lost = |damage: &Damage| matches!(damage, Damage::Lost { .. } | Damage::Truncated { .. });
         if source.info().notes.iter().any(|note| lost(&note.what)) {
             return Err("the trace lost events".into());

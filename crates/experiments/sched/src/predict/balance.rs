@@ -6,6 +6,8 @@ use super::sim::Sim;
 
 /// Surplus of load, in percent, that is not balanced (imbalance_pct).
 const IMBALANCE: f64 = 1.17;
+/// Load of a CPU that its own tasks leave, though none of them runs: some hundredths of a thread of nice 0.
+const REST: f64 = 20.0;
 /// Weight of a thread of nice 0.
 const UNIT: f64 = 1024.0;
 
@@ -41,12 +43,23 @@ impl Sim<'_> {
         if waker == home || !thread.allowed[waker] {
             return home;
         }
-        // wake_affine_weight(). A thread that has slept has no load to speak of.
+        // wake_affine_weight()
         let (this, previous) = (self.load(waker), self.load(home));
-        let with = this.load * previous.capacity;
-        let without = previous.load * this.capacity * (1.0 + (IMBALANCE - 1.0) / 2.0);
+        let own = self.woken_load(n);
+        let with = (this.load + REST + own) * previous.capacity;
+        let without = (previous.load + REST - own) * this.capacity * (1.0 + (IMBALANCE - 1.0) / 2.0);
         let nearer = (with < without) != self.lots.misjudges();
         if nearer { waker } else { home }
+    }
+
+    /// task_h_load(): a thread that wakes has the load with which it fell asleep. In a group it has its share of the load of
+    /// the group on that CPU, which decays while no thread of the group runs there.
+    fn woken_load(&self, n: usize) -> f64 {
+        let thread = &self.threads[n];
+        match self.scheduler.grouped && self.queue(thread.cpu).is_empty() {
+            true => 0.0,
+            false => thread.fair.weight * thread.asleep,
+        }
     }
 
     fn load(&self, c: usize) -> Load {
@@ -88,17 +101,13 @@ impl Sim<'_> {
         true
     }
 
-    /// At a tick of a busy CPU: an idle CPU is told to take a waiting thread (nohz_balancer_kick()), and the CPU itself
-    /// takes one now and then (sched_balance_domains()). On PREEMPT_RT that is the work of a thread, ksoftirqd: an idle CPU
+    /// At a tick of a busy CPU: an idle CPU is told to take a thread, and the CPU itself takes one now and then
+    /// (sched_balance_domains()). On PREEMPT_RT that is the work of a thread, ksoftirqd: an idle CPU
     /// counts as busy with it, so the former has no effect (_nohz_idle_balance()), and a CPU on which a real-time thread
     /// runs updates neither its averages nor its capacity, so others do not see who waits there.
     pub fn balance(&mut self, c: usize) {
-        if self.load(c).running > 1 && !self.scheduler.realtime {
-            for idle in (0..self.cpus.len()).filter(|other| *other != c) {
-                if self.cpus[idle].is_idle() && self.pull_ordinary(idle) {
-                    self.cpus[idle].resched = true;
-                }
-            }
+        if !self.scheduler.realtime {
+            self.kick_idle(c);
         }
         let class = self.class(c);
         if class == Class::Ordinary {
@@ -116,6 +125,30 @@ impl Sim<'_> {
         let moved = surplus.is_some_and(|(from, surplus)| self.relieve(c, from, surplus));
         let (ticks, tick) = (self.ticks, self.scheduler.tick.0.max(1));
         self.cpus[c].balance.plan(ticks, tick, surplus.is_some(), moved);
+    }
+
+    /// Idle CPUs take a waiting thread, or the only one of a CPU whose capacity real-time threads reduce:
+    /// nohz_balancer_kick(), need_active_balance().
+    fn kick_idle(&mut self, c: usize) {
+        for idle in (0..self.cpus.len()).filter(|other| *other != c) {
+            if !self.cpus[idle].is_idle() || self.cpus[idle].idle_balance > self.now {
+                continue;
+            }
+            // Every attempt that finds unequal loads resets the interval to less than a tick.
+            if self.load(c).running > 1 {
+                self.cpus[idle].idle_balance = 0;
+                self.cpus[idle].resched |= self.pull_ordinary(idle);
+                continue;
+            }
+            self.cpus[idle].known_capacity = self.cpus[idle].capacity();
+            let (own, free) = (self.cpus[c].known_capacity, self.cpus[idle].known_capacity);
+            let alone =
+                self.cpus[c].current.filter(|n| self.threads[*n].is_ordinary() && self.threads[*n].allowed[idle]);
+            if let Some(n) = alone.filter(|_| own * IMBALANCE < free) {
+                self.migrate(n, idle);
+                (self.cpus[c].resched, self.cpus[idle].resched) = (true, true);
+            }
+        }
     }
 
     /// Load that a busy CPU should take from another one: sched_balance_find_src_group(), calculate_imbalance().

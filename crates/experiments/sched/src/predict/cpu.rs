@@ -10,6 +10,10 @@ const HALF_LIFE: f64 = 32e6;
 /// domain of two CPUs). The last one is used after an attempt that found pinned threads only, until one finds unequal loads.
 const INTERVALS: [u64; 3] = [32, 64, 104];
 
+/// The same of an idle CPU at the start. As long as an experiment is prepared, threads that are pinned to its CPUs wait there
+/// for each other, and each attempt to move them doubles the interval, up to 512 ms (MAX_PINNED_INTERVAL).
+const IDLE_INTERVALS: [u64; 4] = [4, 128, 256, 512];
+
 /// What the running thread is. The order is that of the kernel's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Class {
@@ -34,6 +38,8 @@ pub(super) struct Cpu {
     /// The same of ordinary threads.
     pub ordinary: f64,
     pub balance: Balance,
+    /// Time from which it takes threads while it is idle.
+    pub idle_balance: u64,
     /// Time at which the averages of the ordinary threads were last updated.
     pub averaged: u64,
     /// Capacity as balancing knows it.
@@ -54,7 +60,7 @@ impl Cpu {
     /// `lot` decides at which tick it first balances, and how often.
     pub fn new(scheduler: &Scheduler<'_>, lot: u64) -> Cpu {
         let limit = scheduler.limit.as_ref().filter(|limit| limit.runtime_ns < limit.period_ns);
-        let server = limit.filter(|limit| !limit.always);
+        let server = limit.filter(|limit| !limit.always || limit.fair_server);
         let server = server.map(|limit| FairServer::new(limit.period_ns.0 - limit.runtime_ns.0, limit.period_ns.0));
         let throttle = limit.filter(|limit| limit.always);
         Cpu {
@@ -67,6 +73,7 @@ impl Cpu {
             real_time: 0.0,
             ordinary: 0.0,
             balance: Balance::new(lot, scheduler.tick.0.max(1)),
+            idle_balance: IDLE_INTERVALS[usize::try_from(lot >> 62).unwrap_or(0)] * 1_000_000,
             averaged: 0,
             known_capacity: 1.0,
         }

@@ -9,7 +9,7 @@ const KTHREADS: f64 = 0.5;
 
 /// Share of wakeups with no CPU idle that go to the other CPU than the loads known to the simulation would have it. The
 /// kernel's averages also contain what its own threads and the past of the experiment's threads left.
-const MISJUDGES: f64 = 0.25;
+const MISJUDGES: f64 = 0.1;
 
 /// The generator splitmix64.
 #[derive(Clone, Debug)]

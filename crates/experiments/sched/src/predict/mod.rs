@@ -84,6 +84,8 @@ pub struct Scheduler<'a> {
     pub slice: Nanos,
     /// True for PREEMPT_RT.
     pub realtime: bool,
+    /// True if the threads are in a group of ordinary threads: a cgroup, or a session (sched_autogroup of sched(7)).
+    pub grouped: bool,
     /// Selects one of the possible outcomes of what the kernel leaves to chance.
     pub seed: u64,
     /// The CPU of the thread that releases the threads. If `None`, they are released without one.

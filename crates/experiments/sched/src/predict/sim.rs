@@ -1,6 +1,6 @@
 //! Simulates Linux's scheduler on several CPUs, event by event: the ends of work, timers, and ticks.
 
-use super::cpu::{Class, Cpu};
+use super::cpu::{Class, Cpu, ramp};
 use super::fair::{self, Queue};
 use super::lots::Lots;
 use super::thread::{At, Thread};
@@ -10,8 +10,10 @@ use punctual_units::{Arrange, CpuId, CpuList};
 
 /// A tick is handled up to 1 / JITTER of a tick late.
 const JITTER: u64 = 16;
-/// CPU time that the releasing thread uses for one release.
+/// CPU time that the releasing thread uses until a release, and after it. In the latter, other CPUs switch to what was
+/// released.
 pub(super) const RELEASE: u64 = 10_000;
+const AFTER_RELEASE: u64 = 20_000;
 
 pub(super) struct Sim<'a> {
     pub scheduler: &'a Scheduler<'a>,
@@ -20,6 +22,8 @@ pub(super) struct Sim<'a> {
     pub cpus: Vec<Cpu>,
     /// The thread that releases the others.
     pub releaser: Option<usize>,
+    /// True after a release, until that thread sleeps.
+    has_released: bool,
     next_tick: u64,
     pub ticks: u64,
     /// Changes of the tasks outside the experiment, in order of time, and the number of those that have been.
@@ -56,6 +60,7 @@ pub fn simulate(tasks: &[Task], scheduler: &Scheduler<'_>) -> Vec<Prediction> {
         threads,
         cpus: ids.iter().map(|_| Cpu::new(scheduler, lots.next())).collect(),
         releaser: releaser.is_some().then_some(tasks.len()),
+        has_released: false,
         next_tick: (scheduler.first_tick.0 + lots.below(jitter)).saturating_sub(jitter / 4),
         ticks: 0,
         foreign: changes(scheduler.foreign, &ids),
@@ -142,22 +147,27 @@ impl Sim<'_> {
             }
             if !self.threads[n].is_ready() {
                 self.cpus[c].resched = true;
+                self.threads[n].asleep = ramp(self.now - self.threads[n].woken);
                 self.leave_queue(n);
             }
         }
     }
 
-    /// The releasing thread releases the threads whose time has come, and sleeps until that of the next one.
+    /// The releasing thread releases the threads whose time has come, and then sleeps until that of the next one.
     fn release(&mut self, c: usize) {
         let Some(releaser) = self.releaser else { return };
+        if std::mem::take(&mut self.has_released) {
+            let waiting = self.threads[..releaser].iter().filter(|thread| thread.at == At::Unreleased);
+            let next = waiting.filter_map(Thread::wakes).min();
+            self.threads[releaser].at = next.map_or(At::Ended, At::Asleep);
+            return;
+        }
         for n in 0..releaser {
             if self.threads[n].at == At::Unreleased && self.threads[n].wakes() <= Some(self.now) {
                 self.wake(n, c);
             }
         }
-        let waiting = self.threads[..releaser].iter().filter(|thread| thread.at == At::Unreleased);
-        let next = waiting.filter_map(Thread::wakes).min();
-        self.threads[releaser].at = next.map_or(At::Ended, At::Asleep);
+        (self.has_released, self.threads[releaser].at) = (true, At::Ready(AFTER_RELEASE));
     }
 
     /// Tasks outside the experiment take CPUs, and leave them.

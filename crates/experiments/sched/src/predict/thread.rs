@@ -34,6 +34,9 @@ pub(super) struct Thread<'a> {
     pub fair: Entity,
     /// Time at which it last woke.
     pub woken: u64,
+    /// Load, as a share of its weight, with which it fell asleep. It is 1 for a new thread
+    /// (init_entity_runnable_average()).
+    pub asleep: f64,
     released: u64,
     begun: Option<u64>,
     ended: Option<u64>,
@@ -55,6 +58,7 @@ impl<'a> Thread<'a> {
             server: Server::of(task.scheduling),
             fair: Entity::new(weight(task.scheduling)),
             woken: 0,
+            asleep: 1.0,
             released: task.release.0,
             begun: None,
             ended: None,

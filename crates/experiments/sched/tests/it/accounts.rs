@@ -44,7 +44,7 @@ fn held() -> Accounts {
         switch(1300, 10, b'S', 20),
         switch(1500, 20, b'S', 0),
     ];
-    account(events.into_iter(), &[watched(10, 100, 1300, true), watched(20, 104, 1500, false)], 100 * MS)
+    account(events.into_iter(), &[watched(10, 100, 1300, true), watched(20, 104, 1500, false)], None, 100 * MS)
 }
 
 #[test]
@@ -73,39 +73,39 @@ fn what_held_a_real_time_thread_and_who_else_ran_is_named() {
 fn ordinary_tasks_of_others_count_only_where_nobody_was_to_run() {
     let events =
         || [wake(0, 10), switch(0, 0, b'R', 10), switch(950, 10, b'R', 98), switch(1000, 98, b'R', 10)].into_iter();
-    let alone = account(events(), &[watched(10, 0, 1100, true)], 0);
+    let alone = account(events(), &[watched(10, 0, 1100, true)], None, 0);
     assert_eq!((alone.spent[0].others / MS, alone.held.len()), (50, 1), "no ordinary thread of ours wants the CPU");
     let waits = [wake(0, 20)].into_iter().chain(events());
-    let beside = account(waits, &[watched(10, 0, 1100, true), watched(20, 0, 1100, false)], 0);
+    let beside = account(waits, &[watched(10, 0, 1100, true), watched(20, 0, 1100, false)], None, 0);
     assert_eq!(beside.spent[0].others, 0, "the prediction has it stand aside");
     assert_eq!(beside.spent[1].others / MS, 50, "and the ordinary one run");
     let throttled = Watched { class: Class::Throttled, ..watched(10, 0, 1100, true) };
-    let throttled = account(events(), &[throttled], 0);
+    let throttled = account(events(), &[throttled], None, 0);
     assert_eq!((throttled.spent[0].others, throttled.held.len()), (0, 1), "throttled whoever wants the CPU");
     let server = Watched { class: Class::Deadline, ..watched(10, 0, 1100, true) };
-    let budget = account(events(), &[server], 0);
+    let budget = account(events(), &[server], None, 0);
     assert_eq!((budget.spent[0].others, budget.held.len()), (0, 0), "its budget was used up");
 }
 
 #[test]
 fn a_sleep_in_the_middle_is_a_sleep() {
     let events = [wake(0, 10), switch(0, 0, b'R', 10), switch(5, 10, b'D', 0), wake(8, 10), switch(9, 0, b'R', 10)];
-    let spent = account(events.into_iter(), &[watched(10, 0, 20, true)], 0).spent.remove(0);
+    let spent = account(events.into_iter(), &[watched(10, 0, 20, true)], None, 0).spent.remove(0);
     assert_eq!((spent.on_cpu / MS, spent.waited / MS, spent.slept / MS), (16, 1, 3));
 }
 
 #[test]
 fn a_switch_that_is_missing_is_counted() {
-    let idle = account([wake(1, 10), switch(5, 10, b'S', 0)].into_iter(), &[watched(10, 0, 9, true)], 0);
+    let idle = account([wake(1, 10), switch(5, 10, b'S', 0)].into_iter(), &[watched(10, 0, 9, true)], None, 0);
     assert_eq!(
         (idle.missing, idle.spent[0].on_cpu / MS, idle.spent[0].waited),
         (0, 4, 0),
         "an idle CPU runs it at once"
     );
     let events = [switch(0, 0, b'R', 10), switch(5, 10, b'S', 0), switch(7, 10, b'S', 0)];
-    assert_eq!(account(events.into_iter(), &[watched(10, 0, 9, true)], 0).missing, 1, "nothing woke it");
+    assert_eq!(account(events.into_iter(), &[watched(10, 0, 9, true)], None, 0).missing, 1, "nothing woke it");
     let both = [wake(0, 20), wake(0, 10), switch(1, 0, b'R', 20), switch(5, 10, b'S', 0)];
-    let accounts = account(both.into_iter(), &[watched(10, 0, 9, true), watched(20, 0, 9, true)], 0);
+    let accounts = account(both.into_iter(), &[watched(10, 0, 9, true), watched(20, 0, 9, true)], None, 0);
     assert_eq!(accounts.missing, 1, "the other one left unseen");
     assert_eq!(held().missing, 0);
 }
@@ -116,7 +116,7 @@ fn a_switch_that_is_missing_is_counted() {
 fn threads_that_come_to_an_idle_cpu_run_at_once_though_the_switch_is_missing() {
     let moved = event(20, 0, Kind::SchedMigrate { task: task(10), from_cpu: 0, to_cpu: 1 });
     let events = [switch(0, 99, b'S', 98), wake(2, 10), switch(10, 98, b'S', 0), moved, switch(50, 10, b'S', 0)];
-    let accounts = account(events.into_iter(), &[watched(10, 0, 60, false)], 0);
+    let accounts = account(events.into_iter(), &[watched(10, 0, 60, false)], None, 0);
     let spent = &accounts.spent[0];
     assert_eq!((accounts.missing, spent.waited / MS, spent.on_cpu / MS, spent.slept / MS), (0, 18, 30, 12));
     assert_eq!(spent.on_cpu + spent.waited + spent.slept, 60 * MS);
@@ -125,7 +125,7 @@ fn threads_that_come_to_an_idle_cpu_run_at_once_though_the_switch_is_missing() {
 #[test]
 fn a_task_of_others_that_ran_unseen_from_idle_was_waited_for() {
     let events = [switch(0, 98, b'S', 0), wake(5, 10), switch(25, 99, b'S', 10), switch(30, 10, b'S', 0)];
-    let accounts = account(events.into_iter(), &[watched(10, 5, 30, false)], 0);
+    let accounts = account(events.into_iter(), &[watched(10, 5, 30, false)], None, 0);
     assert_eq!((accounts.missing, accounts.spent[0].waited / MS, accounts.spent[0].others / MS), (0, 20, 20));
     assert_eq!((accounts.others[0].comm.as_str(), accounts.others[0].took_ns.0 / MS), ("t99", 20));
 }
@@ -135,7 +135,7 @@ fn a_task_of_others_that_ran_unseen_from_idle_was_waited_for() {
 fn a_wait_behind_a_task_that_left_unseen_is_as_the_kernel_counted_it() {
     let events =
         || [switch(0, 0, b'R', 10), switch(10, 10, b'R', 99), switch(50, 10, b'R', 98), switch(52, 98, b'S', 10)];
-    let spent = || account(events().into_iter(), &[watched(10, 0, 60, false)], 0).spent.remove(0);
+    let spent = || account(events().into_iter(), &[watched(10, 0, 60, false)], None, 0).spent.remove(0);
     assert_eq!((spent().waited / MS, spent().on_cpu / MS, spent().unclear / MS), (2, 58, 40));
     for (counted, waited) in [(0, 2), (2, 2), (5, 5), (42, 42), (60, 42)] {
         let mut spent = spent();
@@ -144,14 +144,16 @@ fn a_wait_behind_a_task_that_left_unseen_is_as_the_kernel_counted_it() {
         assert_eq!(spent.others / MS, waited);
     }
     assert!(!spent().settle(0, None), "without what the kernel counted it is not known");
-    assert!(account([switch(0, 0, b'R', 10)].into_iter(), &[watched(10, 0, 60, false)], 0).spent[0].settle(0, None));
+    assert!(
+        account([switch(0, 0, b'R', 10)].into_iter(), &[watched(10, 0, 60, false)], None, 0).spent[0].settle(0, None)
+    );
 }
 
 /// The thread is throttled and no other task is runnable. Only the kernel's counter shows when it continued.
 #[test]
 fn a_thread_that_was_set_aside_for_an_idle_cpu_waited_as_long_as_the_kernel_counted() {
     let events = [wake(0, 10), switch(0, 0, b'R', 10), switch(5, 10, b'R', 0), switch(50, 10, b'S', 0)];
-    let mut spent = account(events.into_iter(), &[watched(10, 0, 60, true)], 0).spent.remove(0);
+    let mut spent = account(events.into_iter(), &[watched(10, 0, 60, true)], None, 0).spent.remove(0);
     assert_eq!((spent.waited, spent.unclear / MS), (0, 45));
     assert!(spent.settle(0, Some(30 * MS)));
     assert_eq!((spent.waited / MS, spent.on_cpu / MS, spent.slept / MS, spent.others), (30, 20, 10, 0));
@@ -159,7 +161,7 @@ fn a_thread_that_was_set_aside_for_an_idle_cpu_waited_as_long_as_the_kernel_coun
 
 #[test]
 fn a_trace_without_the_threads_has_no_switches() {
-    assert_eq!(account([switch(1, 7, b'S', 8)].into_iter(), &[watched(10, 0, 9, true)], 0).switches, 0);
+    assert_eq!(account([switch(1, 7, b'S', 8)].into_iter(), &[watched(10, 0, 9, true)], None, 0).switches, 0);
 }
 
 #[test]
@@ -169,7 +171,7 @@ fn short_turns_are_drawn_as_one() {
         let (prev, next) = if n % 2 == 1 { (10, 20) } else { (20, 10) };
         events.push(switch(n, prev, b'R', next));
     }
-    let accounts = account(events.into_iter(), &[watched(10, 0, 500, false), watched(20, 0, 900, false)], 0);
+    let accounts = account(events.into_iter(), &[watched(10, 0, 500, false), watched(20, 0, 900, false)], None, 0);
     assert!(accounts.spans.len() > 990);
     let drawn = coarse(&accounts.spans, 100);
     assert!(drawn.len() <= 4, "{drawn:?}");
@@ -190,7 +192,7 @@ proptest! {
             current = next;
         }
         let threads = [watched(10, 20, 700, true), watched(20, 0, 900, false)];
-        let accounts = account(events.into_iter(), &threads, 0);
+        let accounts = account(events.into_iter(), &threads, None, 0);
         for (spent, watched) in accounts.spent.iter().zip(&threads) {
             prop_assert_eq!(spent.on_cpu + spent.waited + spent.slept, watched.to - watched.from);
             prop_assert!(spent.others <= spent.waited);

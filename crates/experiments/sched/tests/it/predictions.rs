@@ -25,7 +25,7 @@ fn task(scheduling: Scheduling, seconds: f64, cpus: &str) -> Task {
 
 fn scheduler(limited: bool) -> Scheduler<'static> {
     let (runtime_ns, period_ns) = (Nanos::from_millis(950), Nanos::from_secs(1));
-    let limit = RtLimit { runtime_ns, period_ns, by: "a test".into(), always: false };
+    let limit = RtLimit { runtime_ns, period_ns, by: "a test".into(), always: false, fair_server: true };
     Scheduler {
         quantum: Nanos::from_millis(100),
         limit: limited.then_some(limit),
@@ -34,6 +34,7 @@ fn scheduler(limited: bool) -> Scheduler<'static> {
         first_tick: Nanos::from_millis(1),
         slice: Nanos::from_micros(700),
         realtime: false,
+        grouped: false,
         seed: 0,
         foreign: &[],
         releaser: None,

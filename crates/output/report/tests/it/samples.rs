@@ -258,3 +258,13 @@ fn suite() -> Suite {
 fn read<T: serde::de::DeserializeOwned>(value: Value) -> T {
     serde_json::from_value(value).unwrap()
 }
+
+#[test]
+fn an_experiment_of_an_earlier_version_has_no_predictions_from_the_charged_time() {
+    let text = include_str!("../fixtures/experiment.json");
+    let read = |text: &str| serde_json::from_str::<Experiment>(text).unwrap().comparable();
+    let (new, old) = (read(text), read(&text.replace(punctual_model::EXPERIMENT_SCHEMA, "punctual.sched/1")));
+    let explained = |one: &Experiment| one.repetitions[0].threads.iter().any(|ran| ran.is_explained().is_some());
+    assert!(explained(&new) && !explained(&old));
+    assert_eq!(old.notes.len(), new.notes.len() + 1);
+}
