@@ -44,7 +44,7 @@ pub struct Known {
 /// Maximum number of events held in memory; a typical window has fewer. A larger trace is read once per pass.
 const HELD: usize = 500_000;
 
-/// Largest trace of a run directory in bytes.
+/// Maximum size of a trace of a run directory that is read, in bytes.
 const LARGEST: u64 = 256 << 20;
 
 /// Explains the late wakeups of a window saved below `dir`. The trace, of some megabytes, is read into memory. The

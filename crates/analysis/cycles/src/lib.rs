@@ -131,8 +131,8 @@ pub struct Cycles {
 }
 
 impl Cycles {
-    /// Finds the cycles in the waits of one thread, given in chronological order. `None` if it waits at no place at
-    /// least [`FEWEST`] times.
+    /// Finds the cycles in the waits of one thread, given in chronological order. `None` if there is no place
+    /// at which it waits at least [`FEWEST`] times.
     pub fn find(waits: &[Wait]) -> Option<Cycles> {
         let mut places: BTreeMap<u32, (u64, usize)> = BTreeMap::new();
         for wait in waits {

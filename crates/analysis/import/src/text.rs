@@ -227,7 +227,7 @@ impl Driver<'_> {
         peeled.is_some_and(|peeled| stream.offer_columns(&peeled.rest, number))
     }
 
-    /// Records text, which names the following results.
+    /// Records `text`, the name of the results that follow.
     fn passes(&mut self, text: &str) {
         self.likely = self.likely.or_else(|| crate::detect::likely(text));
         let peeled = peel::peel(text);

@@ -99,7 +99,7 @@ pub struct Extrapolation {
     /// Number of decades by which the level is rarer than once in the effective number of samples; negative if it is
     /// more frequent.
     pub decades: f64,
-    /// Fits above all thresholds, starting with the fit on which the level is based.
+    /// One fit for each threshold, of the values above it; the first is the one on which the level is based.
     pub thresholds: Vec<ThresholdFit>,
 }
 

@@ -130,7 +130,7 @@ pub struct PerfRing {
 unsafe impl Send for PerfRing {}
 
 impl PerfRing {
-    /// Maps a buffer of `size` bytes, rounded up to a power of two of pages.
+    /// Maps a buffer of `size` bytes, rounded up to a power-of-two number of pages.
     ///
     /// # Errors
     /// `EPERM`: the size exceeds kernel.perf_event_mlock_kb and RLIMIT_MEMLOCK. `EINVAL`: the event is inherited and

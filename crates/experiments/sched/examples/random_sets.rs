@@ -50,7 +50,7 @@ fn set(random: &mut Random, number: usize) -> String {
     text
 }
 
-/// Ends of threads by how they were predicted.
+/// Numbers of thread ends, by the accuracy of their predictions.
 #[derive(Default)]
 struct Score {
     threads: usize,

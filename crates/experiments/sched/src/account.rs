@@ -75,9 +75,9 @@ impl Spent {
 pub struct Accounts {
     /// Times of each thread, in the order of the threads.
     pub spent: Vec<Spent>,
-    /// Spans, ordered by time since `start`.
+    /// Spans of the threads' states, in order of time; times are relative to `start`.
     pub spans: Vec<GanttSpan>,
-    /// Intervals in which ordinary threads ran while real-time ones waited for that CPU.
+    /// Intervals in which ordinary threads ran while real-time threads waited for the same CPU.
     pub held: Vec<Held>,
     /// Other tasks that ran while a thread waited.
     pub others: Vec<OtherTask>,
@@ -181,8 +181,8 @@ impl Sweep<'_> {
         self.at = self.at.max(t);
     }
 
-    /// Notes that a task outside the experiment had the CPU until now. After idle time it may be unknown since when; then
-    /// the interval is left out.
+    /// Notes that a task outside the experiment had the CPU until now. If the CPU was idle before, the start of this
+    /// interval may be unknown; the interval is then left out.
     fn end_of_foreign(&mut self, cpu: u32, t: u64) {
         let Some(current) = self.current.get(&cpu) else { return };
         let (from, to) = (current.since.max(self.start), t);
@@ -194,8 +194,8 @@ impl Sweep<'_> {
         }
     }
 
-    /// Returns `true` if the prediction also has another thread run here: an ordinary thread while a real-time thread
-    /// yields to the experiment's ordinary threads, or any thread when a runtime is used up.
+    /// Returns true if the prediction, too, lets another thread run at this point: an ordinary thread while a real-time
+    /// thread is held back in favour of the experiment's ordinary threads, or any thread while a runtime is used up.
     fn is_predicted(&self, n: usize, current: &Current, cpu: Option<u32>) -> bool {
         let wants = |(now, watched): (&Now, &Watched)| {
             let wants = watched.class == Class::Ordinary && now.doing == Doing::Waits && now.cpu == cpu;
@@ -292,7 +292,7 @@ impl Sweep<'_> {
         self.out.switches += 1;
     }
 
-    /// Like `ran_unseen` for another task: threads have waited for it since the CPU was idle at the earliest.
+    /// Like `ran_unseen`, for a task outside the experiment: threads may have waited for it since the CPU was idle.
     fn other_ran_from_idle(&mut self, event: &Event, tid: i32, since: u64) {
         let Kind::SchedSwitch { prev, .. } = &event.kind else { return };
         let mut took = 0;

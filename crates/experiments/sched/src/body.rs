@@ -37,7 +37,7 @@ impl Body {
         Nanos(sleeps.fold(0, u64::saturating_add))
     }
 
-    /// The period, if each loop waits for exactly one timer.
+    /// Returns the period if each loop waits for exactly one timer, otherwise `None`.
     pub fn period(&self) -> Option<Nanos> {
         let mut timers = self.actions.iter().filter_map(|action| match action {
             Action::Timer(period) => Some(*period),

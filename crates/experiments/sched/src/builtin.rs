@@ -19,7 +19,7 @@ pub const EXPERIMENTS: &[(&str, &str)] = &[
 /// Returns the experiment with this name. `1` is short for `case-1`.
 ///
 /// # Errors
-/// None in a release, since a test parses all experiments.
+/// No error occurs in a released version, because a test parses all experiments.
 pub fn builtin(name: &str) -> Option<Result<Spec, SpecError>> {
     let is_number = name.len() == 1 && name.bytes().all(|b| b.is_ascii_digit());
     let name = if is_number { format!("case-{name}") } else { name.to_owned() };

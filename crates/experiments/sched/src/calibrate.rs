@@ -16,8 +16,8 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Time limit of a calibration. A calibration has rounds of a quarter of the scale, each at most a few seconds of CPU
-/// time, on a CPU that may be shared.
+/// Time limit of a calibration. Each round takes a quarter of the scale, at most a few seconds of CPU time, on a CPU
+/// that other tasks may use.
 const CALIBRATED_WITHIN: std::time::Duration = std::time::Duration::from_secs(60);
 
 /// Number of rounds; the median is used.
@@ -30,7 +30,7 @@ pub(crate) struct Rate {
     unit: u64,
     /// CPU time per unit in ns.
     unit_ns: f64,
-    /// Mean time that a write sleeps; `None` if the workload does not write.
+    /// Mean time that the thread sleeps during a write; `None` if the workload does not write.
     write: Option<Nanos>,
 }
 
@@ -72,7 +72,7 @@ fn scratch(folder: &Path) -> Result<File, SchedError> {
         call: "create",
         path: path.clone(),
         source,
-        help: "canny+io writes there; choose another directory with --out",
+        help: "canny+io writes to this directory; choose another one with --out",
     };
     let made = Dir::of_file(&path).and_then(|(dir, name)| {
         let file = dir.create_new(&name)?;
@@ -139,7 +139,7 @@ fn sleep_a_write(work: &mut Work, unit: u64, stop: &AtomicBool) -> std::io::Resu
 }
 
 impl Rate {
-    /// The number of whole units nearest to this CPU time, at least one.
+    /// Returns the number of whole units whose CPU time is nearest to `work`, at least one.
     pub fn units(&self, work: Nanos) -> u64 {
         ((work.0 as f64 / self.unit_ns).round() as u64).max(1)
     }
@@ -152,7 +152,7 @@ impl Rate {
         Nanos((units as f64 * self.unit_ns) as u64)
     }
 
-    /// The thread's work in steps, and the same work in calibrated time, including the sleeps during writes.
+    /// Returns the thread's work as steps, and as calibrated CPU time with the sleeps of its writes.
     pub fn fit(&self, thread: &PlanThread) -> (Vec<Do>, Body) {
         let doing = compile(&thread.body.actions, |work| self.steps(work));
         let mut actions = Vec::new();

@@ -23,8 +23,8 @@ pub fn check(plan: &Plan, at_most: Option<Nanos>) -> Result<(), String> {
     ))
 }
 
-/// Number of CPUs that FIFO, RR and DEADLINE threads can occupy at the same time, which is the size of a maximum
-/// matching of threads to CPUs.
+/// Returns the number of CPUs that FIFO, RR and DEADLINE threads can occupy at the same time, which is the size of a
+/// maximum matching of threads to CPUs.
 fn taken(plan: &Plan) -> usize {
     let threads: Vec<Vec<usize>> = plan
         .threads

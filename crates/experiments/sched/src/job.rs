@@ -31,7 +31,7 @@ pub struct Job {
 pub struct Bounds<'a> {
     /// Time at which the job ends in any case.
     pub until: Nanos,
-    /// One of them is set if the result is no longer needed.
+    /// If one of them is set, the job ends, because its result is no longer needed.
     pub stops: [&'a AtomicBool; 2],
 }
 
@@ -43,9 +43,9 @@ impl Bounds<'_> {
 
 #[derive(Debug)]
 pub struct Done {
-    /// CLOCK_MONOTONIC at the first step.
+    /// Time of the first step, CLOCK_MONOTONIC.
     pub first: Nanos,
-    /// CLOCK_MONOTONIC at the end of the job.
+    /// Time at which the job ended, CLOCK_MONOTONIC.
     pub end: Nanos,
     /// CPU time charged between the first step and the end.
     pub charged: Nanos,
@@ -117,7 +117,7 @@ fn timer(grid: &mut Nanos, period: Nanos, worst: &mut Nanos, bounds: &Bounds<'_>
     Ok(now < bounds.until)
 }
 
-/// CPU time that the calling thread has used so far.
+/// Returns the CPU time that the calling thread has used so far.
 pub(crate) fn charged() -> Nanos {
     let t = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Nanos(t.tv_sec.unsigned_abs() * 1_000_000_000 + t.tv_nsec.unsigned_abs())

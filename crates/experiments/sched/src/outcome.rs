@@ -84,16 +84,16 @@ fn watched(ended: &Ended, plan: &PlanThread, always_throttled: bool) -> Watched 
     Watched { tid: ended.tid, from: ended.released.0, to: ended.done.end.0, class }
 }
 
-/// Number of phases of RT throttling that are tried.
+/// Number of phases of the RT throttling period that are tried in order to find the actual one.
 const PHASES: u64 = 10;
-/// An outcome of chance that is no extreme.
+/// A seed whose outcomes of chance are not one of the extremes.
 const TYPICAL: u64 = 2;
-/// Share by which the CPU time that decides when a thread ends may differ from what it was charged.
+/// Maximum relative difference between the CPU time that decides when a thread ends and the CPU time charged to it.
 const CHARGED: f64 = 0.001;
 
-/// Repeats the prediction with the CPU time charged to each thread, with the steal while it had the CPU, and with what other
-/// tasks took. If RT throttling takes CPUs from real-time threads, the phase of its period is unknown; the phase is used for
-/// which the ends are closest to the measured ones.
+/// Repeats the prediction with measured values: the CPU time charged to each thread, the time stolen while it had the
+/// CPU, and the CPU time of other tasks. If RT throttling takes CPUs from real-time threads, the phase of its period is
+/// unknown; the phase is used for which the predicted ends are closest to the measured ones.
 fn as_charged(fitted: &Fitted, threads: &[Ended], accounts: Option<&Accounts>) -> Vec<Prediction> {
     let of = |(n, ended): (usize, &Ended)| {
         let spent = accounts.and_then(|accounts| accounts.spent.get(n));
@@ -115,7 +115,7 @@ fn as_charged(fitted: &Fitted, threads: &[Ended], accounts: Option<&Accounts>) -
     fitted.plan.predict(&bodies, &shares, CHARGED, Beside { phase, foreign })
 }
 
-/// Total distance in ns between the predicted and the measured ends of real-time threads.
+/// Returns the sum of the differences in ns between the predicted and the measured ends of real-time threads.
 fn off(fitted: &Fitted, threads: &[Ended], found: &[Prediction]) -> u64 {
     let all = fitted.plan.threads.iter().zip(threads).zip(found);
     let real_time = all.filter(|((plan, _), _)| matches!(plan.scheduling.policy(), Policy::Fifo | Policy::Rr));
@@ -167,7 +167,7 @@ fn traced(n: usize, ended: &Ended, accounts: &Accounts) -> TimeAccount {
     }
 }
 
-/// Without a trace, steal and sleep cannot be distinguished.
+/// Returns the account of a thread without a trace, in which steal and sleep cannot be distinguished.
 fn untraced(ended: &Ended) -> TimeAccount {
     TimeAccount {
         run_ns: ended.done.charged,
@@ -179,8 +179,8 @@ fn untraced(ended: &Ended) -> TimeAccount {
     }
 }
 
-/// The delays of thread `n`: the other tasks that it waited for, and the steal time of any thread that had its CPU,
-/// including itself.
+/// Returns the delays of thread `n`: the tasks outside the experiment that it waited for, and the time stolen from its
+/// CPU while any thread of the experiment, including `n`, had it.
 fn taken(n: usize, accounts: &Accounts, threads: &[Ended]) -> Taken {
     let of = |(other, behind): (usize, &u64)| {
         let spent = &accounts.spent[other];
@@ -201,9 +201,9 @@ fn problems(fitted: &Fitted, threads: &[Ended]) -> Vec<String> {
     threads.iter().zip(&fitted.plan.threads).filter_map(problem).collect()
 }
 
-/// Pass if in every repetition the run, wait, sleep and steal times of every thread add up to its elapsed time and the
-/// prediction explains its end. Fail if this is not the case for a thread. Inconclusive if a required value was not
-/// measured, or a period took longer than its bound, so that the analysis does not apply to the run.
+/// Returns pass if in every repetition the run, wait, sleep and steal times of every thread add up to its elapsed time
+/// and the prediction explains its end. Fail if this is not the case for a thread. Inconclusive if a required value was
+/// not measured, or a response time exceeded its bound, so that the analysis does not apply to the run.
 pub fn outcome(experiment: &Experiment) -> Outcome {
     let threads: Vec<&RanThread> = experiment.repetitions.iter().flat_map(|one| &one.threads).collect();
     let whole = !threads.is_empty() && !experiment.interrupted && threads.iter().all(|thread| thread.whole);

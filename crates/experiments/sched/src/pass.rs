@@ -22,9 +22,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::Thread;
 
-/// Least time between the end of preparation and the first release: more than twice the runtime of a fair server.
+/// Minimum time between the end of preparation and the first release: more than twice the runtime of a fair server.
 const LEAD: Nanos = Nanos::from_millis(150);
-/// Time before the first release in which the CPUs are idle.
+/// Time for which the CPUs are idle before the first release.
 const IDLE: Nanos = Nanos::from_millis(1);
 /// Interval at which threads are sampled if there is no trace.
 const LOOKS: Nanos = Nanos::from_millis(10);
@@ -35,7 +35,7 @@ pub(crate) struct Pass<'a> {
     pub doing: &'a [Vec<Do>],
     pub image: &'a Image,
     pub folder: &'a Path,
-    /// Time from a thread's release after which the thread ends in any case.
+    /// Time after its release at which a thread ends even if its work is not done.
     pub limit: Nanos,
     pub stop: &'a AtomicBool,
 }
@@ -66,7 +66,7 @@ impl Pass<'_> {
     /// Runs the pass.
     ///
     /// # Errors
-    /// [`SchedError`] if a thread could not be set up. No thread has been released then.
+    /// [`SchedError`] if a thread could not be set up. In that case no thread has been released.
     pub fn run(&self) -> Result<Passed, SchedError> {
         let gates: Vec<Gate> = self.plan.threads.iter().map(|_| Gate::default()).collect();
         let (halt, ended, steal) = (AtomicBool::new(false), AtomicUsize::new(0), steal());
@@ -100,7 +100,7 @@ impl Pass<'_> {
                 release(Nanos::ZERO, &threads.collect::<Vec<_>>());
             }
             let threads: Vec<Option<Ended>> = workers.into_iter().map(|w| w.join().ok().flatten()).collect();
-            watchdog::concluding("the account of the pass");
+            watchdog::concluding("the evaluation of the pass");
             let (start, releaser, trace) = released?;
             let threads: Option<Vec<Ended>> = threads.into_iter().collect();
             let threads =
@@ -156,8 +156,9 @@ impl Pass<'_> {
         Ok((start, releaser, trace.map_err(|why| (why, spans))))
     }
 
-    /// Start of the experiment: a fixed part of a tick after one, when the periods of all deadline threads have passed
-    /// since they got their policy, and the CPUs have been busy for long enough.
+    /// Returns the start of the experiment: a fixed fraction of a tick period after a tick, and late enough that the
+    /// periods of all deadline threads have passed since they got their policy and that the CPUs have been busy for
+    /// long enough.
     fn start(&self) -> Nanos {
         let Timing { tick, phase, .. } = self.plan.timing;
         let earliest = monotonic() + LEAD.max(self.plan.longest_period());
@@ -204,8 +205,8 @@ impl Pass<'_> {
     }
 }
 
-/// Occupies a CPU as an ordinary thread until the time, so that its fair server begins a period: it waits for starving
-/// threads afterwards, whatever it did before.
+/// Occupies a CPU as an ordinary thread until the time `until`, so that the CPU's fair server begins a period: whatever
+/// the server did before, it then waits until threads starve.
 fn keep_busy(cpu: CpuId, until: Nanos) {
     // On another CPU it would have less effect, but do no harm.
     let _ = uapi::set_affinity(0, &CpuList::from_iter([cpu]));
@@ -214,7 +215,8 @@ fn keep_busy(cpu: CpuId, until: Nanos) {
     }
 }
 
-/// Sets CPUs, memory and policy, in this order, because after that a real-time thread should only wait.
+/// Sets the thread's CPUs, warms up its workload, locks its stack if the policy is a real-time one, and sets the
+/// policy. The policy is set last, because a real-time thread should only wait from then on.
 fn prepare(plan: &PlanThread, job: &mut Job) -> Result<i32, SchedError> {
     let failed = |why: String| SchedError::thread(&plan.name, why);
     let place = |cpus: &CpuList| uapi::set_affinity(0, cpus).map_err(|e| failed(e.to_string()));

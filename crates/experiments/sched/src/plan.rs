@@ -23,12 +23,12 @@ pub struct Plan {
     pub timing: Timing,
 }
 
-/// Intervals of the kernel that decide when it switches.
+/// Properties of the kernel that determine when it switches threads.
 #[derive(Clone, Copy, Debug)]
 pub struct Timing {
     /// Period of the tick (1 / CONFIG_HZ).
     pub tick: Nanos,
-    /// CLOCK_MONOTONIC at some tick, less whole ticks.
+    /// Time of a tick on CLOCK_MONOTONIC, modulo the tick period.
     pub phase: Nanos,
     /// True if the kernel has PREEMPT_RT.
     pub realtime: bool,
@@ -37,24 +37,27 @@ pub struct Timing {
     /// Scheduling period of a kernel whose ordinary threads are scheduled by CFS, before Linux 6.6 (sched_latency_ns).
     /// Within it, each thread gets the same share as under EEVDF, which the simulation has.
     pub cfs: Option<Nanos>,
-    /// Request of an ordinary thread, for which it is not interrupted by an equal one (base_slice_ns).
+    /// Length of an ordinary thread's request, during which a thread of equal weight does not preempt it
+    /// (base_slice_ns).
     pub slice: Nanos,
 }
 
-/// What else happens while an experiment runs.
+/// Influences from outside the experiment.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Beside<'a> {
-    /// Time by which a period of RT throttling began before the experiment.
+    /// Time from the start of a period of RT throttling to the start of the experiment. If `None`, the period begins
+    /// with the first real-time thread.
     pub phase: Option<Nanos>,
-    /// What other tasks took.
+    /// Intervals in which tasks outside the experiment had a CPU.
     pub foreign: &'a [Foreign],
 }
 
-/// An experiment starts this share of a tick after one, so that no release in whole milliseconds coincides with a tick.
+/// An experiment starts 1/`AFTER_TICK` of a tick period after a tick, so that no release in whole milliseconds
+/// coincides with a tick.
 pub const AFTER_TICK: u64 = 8;
 
 impl Default for Timing {
-    /// Those of a kernel of 250 Hz for two CPUs.
+    /// Returns the values of a kernel with 250 Hz and two CPUs.
     fn default() -> Timing {
         Timing {
             tick: Nanos::from_millis(4),
@@ -73,7 +76,7 @@ pub struct PlanThread {
     pub scheduling: Scheduling,
     pub cpus: CpuList,
     pub workload: Kind,
-    /// The CPU on which it waits for its release.
+    /// The CPU on which the thread waits for its release.
     pub home: CpuId,
     pub offset: Nanos,
     /// Body of the thread, with work in CPU time.
@@ -180,17 +183,17 @@ impl Plan {
         }
     }
 
-    /// The CPU of the thread that releases the others: the first one, since pinned threads have the last.
+    /// Returns the CPU of the thread that releases the others: the first CPU, because pinned threads use the last one.
     pub fn releaser(&self) -> Option<CpuId> {
         self.free.iter().next()
     }
 
-    /// All CPUs on which threads may run.
+    /// Returns all CPUs on which threads may run.
     pub fn cpus(&self) -> CpuList {
         self.threads.iter().flat_map(|thread| thread.cpus.iter()).collect()
     }
 
-    /// The longest period of a SCHED_DEADLINE thread.
+    /// Returns the longest period or deadline of the SCHED_DEADLINE threads; zero if there are none.
     pub fn longest_period(&self) -> Nanos {
         let period = |thread: &PlanThread| match thread.scheduling {
             Scheduling::Deadline { deadline_ns, period_ns, .. } => deadline_ns.max(period_ns),
@@ -199,8 +202,8 @@ impl Plan {
         self.threads.iter().map(period).max().unwrap_or_default()
     }
 
-    /// Bounds from response-time analysis, if all threads are periodic real-time threads with different priorities on
-    /// one CPU.
+    /// Returns bounds from response-time analysis for the SCHED_FIFO threads, if all of these are periodic, have
+    /// different priorities, and are pinned to the same CPU.
     pub fn bounds(&self, bodies: &[Body]) -> Vec<Option<Nanos>> {
         let none = vec![None; self.threads.len()];
         let mut order: Vec<usize> = (0..self.threads.len()).collect();
@@ -232,10 +235,10 @@ impl Plan {
     }
 }
 
-/// Number of outcomes of chance for which a prediction simulates, which is odd.
+/// Number of outcomes of chance for which each prediction is simulated. It is odd, so that there is a median.
 const SEEDS: u64 = 15;
 
-/// The median of predictions for a thread, with the earliest and the latest end, less and plus a margin.
+/// Returns the median of the predictions for a thread, with the earliest and the latest end, less and plus a margin.
 fn median(mut all: Vec<Prediction>, margin: Nanos) -> Prediction {
     all.arrange_by_key(|one| one.ends_ns.unwrap_or(Nanos(u64::MAX)));
     let (first, middle, last) = (all[0].ends_ns, all[all.len() / 2], all[all.len() - 1].ends_ns);
@@ -248,7 +251,8 @@ fn median(mut all: Vec<Prediction>, margin: Nanos) -> Prediction {
     }
 }
 
-/// Time at which even the slowest schedule has ended: all work in sequence at a twentieth of a CPU, plus all sleep.
+/// Returns a time at which even the slowest schedule has ended: all work in sequence, at half the speed of a CPU or at
+/// the reserved share of a deadline thread, plus all sleep.
 fn longest(tasks: &[Task]) -> Nanos {
     let one = |task: &Task| {
         let loops = task.body.loops.unwrap_or(1);

@@ -44,7 +44,7 @@ pub struct Options<'a> {
     pub signal: &'a OnceLock<Sig>,
 }
 
-/// Share by which work may take less or more than calibrated.
+/// Share by which the time that work takes may differ from the calibrated time.
 const CALIBRATED: f64 = 0.005;
 
 pub(crate) struct Fitted {
@@ -66,7 +66,7 @@ pub fn run(
     options: &Options<'_>,
     report: &mut dyn FnMut(&Experiment),
 ) -> Result<(Experiment, Option<Image>), SchedError> {
-    let topology = Topology::read().map_err(|e| SchedError::Refused(format!("the CPUs cannot be found: {e}")))?;
+    let topology = Topology::read().map_err(|e| SchedError::Refused(format!("the CPUs cannot be determined: {e}")))?;
     let free = topology.allowed.and(&topology.online);
     let (system, mut notes) = settings(Path::new("/"), topology.online.clone(), options.rt_group_sched);
     let mut plan = Plan::new(options.spec, options.scale, options.cpu, free, system)?;
@@ -143,19 +143,19 @@ impl Fitted {
         Ok(Fitted { plan, doing, bodies, predicted })
     }
 
-    /// Time from a thread's release after which the thread ends in any case.
+    /// Returns the time after its release at which a thread ends even if its work is not done.
     fn limit(&self) -> Nanos {
         let longest =
             self.predicted.iter().filter_map(|prediction| prediction.ends_ns).max().unwrap_or(Nanos::from_secs(60));
         self.plan.at_most.unwrap_or(Nanos(longest.0.saturating_mul(3)) + Nanos::from_secs(2))
     }
 
-    /// Calibrated CPU time of thread `n`. `None` if it is endless.
+    /// Returns the calibrated CPU time of thread `n`; `None` if its work is endless.
     pub fn alone(&self, n: usize) -> Option<Nanos> {
         Some(Nanos(self.bodies[n].work().0.saturating_mul(self.bodies[n].loops?)))
     }
 
-    /// Body of thread `n`, stretched to the time that it was on a CPU and that it slept.
+    /// Returns the body of thread `n`, scaled to the time that it actually spent on a CPU and asleep.
     pub fn as_run(&self, n: usize, on_cpu: Nanos, slept: Option<Nanos>) -> Body {
         let ratio = |part: Nanos, whole: Nanos| part.0 as f64 / whole.0.max(1) as f64;
         let body = match self.alone(n) {

@@ -17,7 +17,7 @@ impl Schedstat {
         File::open("/proc/thread-self/schedstat").map(Schedstat)
     }
 
-    /// Time the thread was runnable while another one had the CPU. `None` if not readable.
+    /// Returns the time for which the thread was runnable while another one had the CPU. `None` if not readable.
     pub fn wait(&self) -> Option<Nanos> {
         let mut buffer = [0u8; 96];
         let length = self.0.read_at(&mut buffer, 0).ok()?;

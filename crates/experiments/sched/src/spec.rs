@@ -213,7 +213,7 @@ fn length(key: &str, value: f64, unit: f64) -> Result<Nanos, String> {
 }
 
 impl Thread {
-    /// The thread's body if an amount of 1 is `scale` of CPU time.
+    /// Returns the thread's body if an amount of 1 stands for `scale` of CPU time.
     pub fn body(&self, scale: Nanos) -> Body {
         match &self.amount {
             Amount::Body(body) => body.clone(),

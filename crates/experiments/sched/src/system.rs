@@ -19,7 +19,8 @@ const LATENCY: Nanos = Nanos::from_millis(6);
 /// Number of ticks that are observed to find their phase.
 const TICKS: u64 = 16;
 
-/// Intervals of the kernel below `root`. The tick is the resolution of its coarse clocks (clock_getres(2)).
+/// Reads from files below `root` the properties of the kernel that determine when it switches threads. The tick period
+/// is the resolution of the coarse clocks (clock_getres(2)).
 ///
 /// Blocks for some ticks.
 pub(crate) fn timing(root: &Path, cpus: usize) -> Timing {
@@ -51,7 +52,8 @@ fn is_grouped(root: &Path) -> bool {
         || (autogroups && !read("proc/self/autogroup").trim().is_empty())
 }
 
-/// The earliest time within a tick at which the coarse clock advances, which the kernel has it do at ticks.
+/// Returns the phase of the tick: the earliest time within a tick period at which the coarse clock was seen to advance.
+/// The kernel advances this clock at ticks.
 fn phase(tick: Nanos, coarse: impl Fn() -> Nanos, now: impl Fn() -> Nanos) -> Nanos {
     let end = now() + Nanos(2 * TICKS * tick.0);
     let (mut before, mut first, mut least) = (coarse(), None, 0);
@@ -71,8 +73,8 @@ fn phase(tick: Nanos, coarse: impl Fn() -> Nanos, now: impl Fn() -> Nanos) -> Na
     }
 }
 
-/// Reads files below `root` (`/`, or another directory in tests). Values that cannot be read are `None`, with a note.
-/// Real-time threads scheduled by group are throttled as before Linux 6.12.
+/// Reads the settings from files below `root` (`/`, or another directory in tests). Values that cannot be read are
+/// `None`, with a note. Real-time threads scheduled by group are throttled as before Linux 6.12.
 pub fn settings(root: &Path, online: CpuList, rt_group_sched: Option<bool>) -> (SchedSettings, Vec<String>) {
     let kernel = root.join("proc/sys/kernel");
     let rr_quantum_ns = number(&kernel.join("sched_rr_timeslice_ms")).and_then(|ms| u64::try_from(ms).ok());
@@ -108,8 +110,8 @@ pub fn is_throttled(settings: &SchedSettings) -> bool {
     settings.limit.as_ref().is_some_and(|limit| limit.runtime_ns < limit.period_ns)
 }
 
-/// Limit of the fair server (kernel/sched/deadline.c, since 6.12): the smallest share that it leaves to real-time
-/// threads on any CPU.
+/// Returns the limit set by the fair server (kernel/sched/deadline.c, since 6.12): the smallest share that it leaves to
+/// real-time threads on any CPU.
 fn fair_server(root: &Path, online: &CpuList) -> Option<RtLimit> {
     let folder = root.join("sys/kernel/debug/sched/fair_server");
     let of = |cpu: CpuId| {
@@ -156,7 +158,7 @@ fn number(path: &Path) -> Option<i64> {
     fs::read_to_string(path).ok()?.trim().parse().ok()
 }
 
-/// Steal time of each CPU since boot (/proc/stat, in hundredths of a second). Empty if not readable.
+/// Returns the steal time of each CPU since boot (/proc/stat, in hundredths of a second). Empty if not readable.
 pub fn steal() -> BTreeMap<CpuId, Nanos> {
     parse_steal(&fs::read_to_string("/proc/stat").unwrap_or_default())
 }

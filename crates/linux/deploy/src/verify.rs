@@ -1,4 +1,4 @@
-//! Checks that the intended kernel is running and finds all devices of the old one.
+//! Checks that the intended kernel is running and that it finds every device that the old kernel found.
 
 use crate::check::{Check, worst};
 use crate::error::DeployError;

@@ -11,7 +11,7 @@ pub enum Clock {
     /// One instruction takes 2^shift ns, and idle time passes immediately (QEMU's `-icount shift=N,sleep=off`): the
     /// same boot gives the same bytes. This model has neither caches nor firmware interrupts.
     Virtual {
-        /// Exponent of the duration of an instruction, 0 to 10.
+        /// Virtual duration of an instruction as a power of two of nanoseconds (QEMU's `-icount shift`): the exponent, 0 to 10.
         shift: u8,
     },
 }

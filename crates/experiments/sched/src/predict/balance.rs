@@ -1,24 +1,25 @@
-//! Which CPU an ordinary thread runs on: kernel/sched/fair.c. It is chosen when the thread wakes; a CPU that becomes idle
-//! takes a waiting thread of another; a busy one does so now and then, if the loads are unequal.
+//! Determines which CPU an ordinary thread runs on (kernel/sched/fair.c). The CPU is chosen when the thread wakes.
+//! Later, a CPU that becomes idle takes a waiting thread from another one, and a busy CPU does so from time to time if
+//! the loads are unequal.
 
 use super::cpu::{Class, ramp};
 use super::sim::Sim;
 
-/// Surplus of load, in percent, that is not balanced (imbalance_pct).
+/// Factor by which loads may differ before they are balanced (imbalance_pct).
 const IMBALANCE: f64 = 1.17;
 /// Load of a CPU that its own tasks leave, though none of them runs: some hundredths of a thread of nice 0.
 const REST: f64 = 20.0;
-/// Weight of a thread of nice 0.
+/// Weight of a thread with nice value 0.
 const UNIT: f64 = 1024.0;
 
-/// What balancing knows of a CPU.
+/// Load of a CPU, as seen by load balancing.
 struct Load {
-    /// Threads of all classes that are runnable.
+    /// Number of runnable threads of all classes.
     running: usize,
     load: f64,
     capacity: f64,
     overloaded: bool,
-    /// True if it could run another thread without delay.
+    /// True if the CPU could run another thread without delay.
     spare: bool,
 }
 
@@ -29,7 +30,8 @@ impl Load {
 }
 
 impl Sim<'_> {
-    /// select_task_rq_fair(): the last CPU if it is idle, else an idle one, else that with less load.
+    /// Returns the CPU for a woken ordinary thread, like select_task_rq_fair(): its last CPU if it is idle, otherwise
+    /// an idle one, otherwise the last CPU or `waker`, whichever has less load.
     pub fn select_ordinary(&mut self, n: usize, waker: usize) -> usize {
         let thread = &self.threads[n];
         let home = thread.cpu;
@@ -77,7 +79,8 @@ impl Sim<'_> {
         Load { running, load, capacity, overloaded, spare }
     }
 
-    /// A waiting thread that may move from one CPU to another: the one that has waited longest.
+    /// Returns the thread that has waited longest among those that may move from one CPU to the other and whose load is
+    /// at most `most`. Each failed attempt doubles this limit.
     fn movable(&self, from: usize, to: usize, most: f64) -> Option<usize> {
         let failed = 2f64.powi(self.cpus[to].balance.failed.cast_signed());
         let fits = |n: &usize| self.threads[*n].fair.weight * ramp(self.now - self.threads[*n].woken) / failed <= most;
@@ -86,7 +89,8 @@ impl Sim<'_> {
         waits.min_by_key(|n| self.threads[*n].place)
     }
 
-    /// A CPU that becomes idle may take a waiting thread: sched_balance_newidle(). Returns true if it did.
+    /// Lets a CPU that becomes idle take a waiting thread with a certain probability: sched_balance_newidle(). Returns
+    /// true if it took one.
     pub fn pull_newly_idle(&mut self, c: usize) -> bool {
         self.cpus.len() > 1 && self.lots.looks() && self.pull_ordinary(c)
     }
@@ -101,10 +105,10 @@ impl Sim<'_> {
         true
     }
 
-    /// At a tick of a busy CPU: an idle CPU is told to take a thread, and the CPU itself takes one now and then
-    /// (sched_balance_domains()). On PREEMPT_RT that is the work of a thread, ksoftirqd: an idle CPU
-    /// counts as busy with it, so the former has no effect (_nohz_idle_balance()), and a CPU on which a real-time thread
-    /// runs updates neither its averages nor its capacity, so others do not see who waits there.
+    /// Balances at a tick of a busy CPU: an idle CPU is told to take a thread, and the CPU itself takes one from time
+    /// to time (sched_balance_domains()). On PREEMPT_RT the thread ksoftirqd does this: it makes an idle CPU count as
+    /// busy, so that an idle CPU takes no thread (_nohz_idle_balance()), and a CPU on which a real-time thread runs
+    /// updates neither its averages nor its capacity, so other CPUs do not see which threads wait there.
     pub fn balance(&mut self, c: usize) {
         if !self.scheduler.realtime {
             self.kick_idle(c);
@@ -151,7 +155,8 @@ impl Sim<'_> {
         }
     }
 
-    /// Load that a busy CPU should take from another one: sched_balance_find_src_group(), calculate_imbalance().
+    /// Returns the CPU from which a busy CPU should take load, and how much: sched_balance_find_src_group(),
+    /// calculate_imbalance().
     fn surplus(&self, c: usize) -> Option<(usize, f64)> {
         let own = self.load(c);
         if own.spare {

@@ -4,7 +4,7 @@ use super::Scheduler;
 use super::fair_server::FairServer;
 use super::throttle::Throttle;
 
-/// Time after which an average of the scheduler has halved (kernel/sched/pelt.c).
+/// Half-life of the scheduler's averages, ns (kernel/sched/pelt.c).
 const HALF_LIFE: f64 = 32e6;
 /// Intervals between two attempts of a busy CPU to balance, in ms (get_sd_balance_interval() in kernel/sched/fair.c, for a
 /// domain of two CPUs). The last one is used after an attempt that found pinned threads only, until one finds unequal loads.
@@ -14,7 +14,7 @@ const INTERVALS: [u64; 3] = [32, 64, 104];
 /// for each other, and each attempt to move them doubles the interval, up to 512 ms (MAX_PINNED_INTERVAL).
 const IDLE_INTERVALS: [u64; 4] = [4, 128, 256, 512];
 
-/// What the running thread is. The order is that of the kernel's classes.
+/// Scheduling class of what runs on a CPU. The order is that of the kernel's classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Class {
     Idle,
@@ -28,28 +28,28 @@ pub(super) struct Cpu {
     pub current: Option<usize>,
     /// Class of a task outside the experiment that has the CPU.
     pub foreign: Option<Class>,
-    /// The current thread has to be chosen again.
+    /// True if the CPU has to choose its next thread.
     pub resched: bool,
     pub server: Option<FairServer>,
     pub throttle: Option<Throttle>,
     pub idle_since: u64,
-    /// Share of the recent time that real-time threads and deadline threads ran: avg_rt and avg_dl.
+    /// Share of the recent time in which real-time and deadline threads ran (avg_rt and avg_dl).
     real_time: f64,
-    /// The same of ordinary threads.
+    /// Share of the recent time in which ordinary threads ran.
     pub ordinary: f64,
     pub balance: Balance,
     /// Time from which it takes threads while it is idle.
     pub idle_balance: u64,
     /// Time at which the averages of the ordinary threads were last updated.
     pub averaged: u64,
-    /// Capacity as balancing knows it.
+    /// Capacity when the CPU last tried to balance; later decisions use this value.
     pub known_capacity: f64,
 }
 
-/// Periodic balancing of the ordinary threads by a busy CPU.
+/// State of a busy CPU's periodic balancing of ordinary threads.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Balance {
-    /// Tick of the next attempt.
+    /// Number of the tick at which the next attempt is due.
     next: u64,
     interval: u64,
     /// Number of attempts that moved no thread though the load was unequal.
@@ -57,7 +57,7 @@ pub(super) struct Balance {
 }
 
 impl Cpu {
-    /// `lot` decides at which tick it first balances, and how often.
+    /// Creates a CPU. `lot` determines at which tick it first balances, and how often.
     pub fn new(scheduler: &Scheduler<'_>, lot: u64) -> Cpu {
         let limit = scheduler.limit.as_ref().filter(|limit| limit.runtime_ns < limit.period_ns);
         let server = limit.filter(|limit| !limit.always || limit.fair_server);
@@ -97,12 +97,12 @@ impl Cpu {
         }
     }
 
-    /// Share of the CPU that real-time threads leave to ordinary ones: scale_rt_capacity().
+    /// Returns the share of the CPU that real-time threads leave to ordinary ones: scale_rt_capacity().
     pub fn capacity(&self) -> f64 {
         (1.0 - self.real_time).max(1.0 / 1024.0)
     }
 
-    /// True if nothing runs, and nothing is about to.
+    /// Returns true if nothing runs on the CPU and nothing is about to.
     pub fn is_idle(&self) -> bool {
         self.current.is_none() && self.foreign.is_none() && !self.resched
     }
@@ -135,12 +135,12 @@ impl Balance {
     }
 }
 
-/// Number of ticks in an interval in ms, of which the kernel subtracts one.
+/// Returns the number of ticks in an interval (ms) minus one, as the kernel does; at least 1.
 fn ticks(interval: u64, tick: u64) -> u64 {
     (interval * 1_000_000).div_ceil(tick).saturating_sub(1).max(1)
 }
 
-/// Share of its weight that a thread has as load after it has been runnable for this long.
+/// Returns the share of a thread's weight that counts as its load after it has been runnable for this time.
 pub(super) fn ramp(time: u64) -> f64 {
     1.0 - 0.5f64.powf(time as f64 / HALF_LIFE)
 }

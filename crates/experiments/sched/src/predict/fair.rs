@@ -1,7 +1,8 @@
-//! Earliest eligible virtual deadline first among the ordinary threads of a CPU, as in kernel/sched/fair.c since Linux
+//! Schedules the ordinary threads of a CPU by earliest eligible virtual deadline first, as in kernel/sched/fair.c since
+//! Linux
 //! 6.6. I. Stoica, H. Abdel-Wahab, Earliest Eligible Virtual Deadline First, 1995.
 
-/// Nice 0 (NICE_0_LOAD).
+/// Weight of a thread with nice value 0 (NICE_0_LOAD).
 const UNIT: f64 = 1024.0;
 /// Rounding error of virtual times, ns.
 const NEAR: f64 = 1e-3;
@@ -11,9 +12,10 @@ pub(super) struct Entity {
     pub weight: f64,
     pub vruntime: f64,
     deadline: f64,
-    /// Virtual time by which it was behind the average when it left a queue.
+    /// Virtual time by which the thread was behind the average when it left a queue.
     lag: f64,
-    /// Deadline when it was picked. Until it is reached, no other thread is picked (RUN_TO_PARITY).
+    /// Virtual deadline at the time when the thread was picked. Until that deadline is reached, no other thread is
+    /// picked (RUN_TO_PARITY).
     picked: f64,
 }
 
@@ -29,7 +31,7 @@ impl Entity {
         self.vruntime += time as f64 * UNIT / self.weight;
     }
 
-    /// Starts a new request if the last one is used up: update_deadline(). Returns true then.
+    /// Starts a new request if the last one is used up: update_deadline(). Returns true if it was.
     pub fn renew(&mut self, slice: u64) -> bool {
         let over = self.vruntime >= self.deadline - NEAR;
         if over {
@@ -59,7 +61,7 @@ impl Entity {
         self.unprotect();
     }
 
-    /// Leaves a queue, `all` of which includes itself: update_entity_lag().
+    /// Leaves a queue; `all` is the queue including this thread: update_entity_lag().
     pub fn leave(&mut self, all: &Queue, slice: u64, tick: u64) {
         let limit = self.request((2 * slice).max(tick));
         self.lag = (average(all) - self.vruntime).clamp(-limit, limit);
@@ -70,13 +72,13 @@ fn load(queue: &Queue) -> f64 {
     queue.iter().map(|(_, entity)| entity.weight).sum()
 }
 
-/// The weighted average of the virtual runtimes.
+/// Returns the weighted average of the virtual runtimes.
 fn average(queue: &Queue) -> f64 {
     let sum: f64 = queue.iter().map(|(_, entity)| entity.weight * entity.vruntime).sum();
     sum / load(queue).max(f64::MIN_POSITIVE)
 }
 
-/// The thread that runs next: pick_eevdf(). `current` is the running thread, if it is in the queue.
+/// Returns the thread that runs next: pick_eevdf(). `current` is the running thread, if it is in the queue.
 pub(super) fn pick(queue: &Queue, current: Option<usize>) -> Option<usize> {
     if let [(only, _)] = queue[..] {
         return Some(only);
@@ -97,7 +99,7 @@ mod tests {
 
     const SLICE: u64 = 3_000_000;
 
-    /// Runs threads of these weights for `ticks` ticks of 4 ms. Returns the ticks that each ran.
+    /// Runs threads of these weights for `ticks` ticks of 4 ms. Returns the number of ticks for which each ran.
     fn shares(weights: &[f64], ticks: usize) -> Vec<usize> {
         let mut queue = Queue::new();
         for (n, weight) in weights.iter().enumerate() {

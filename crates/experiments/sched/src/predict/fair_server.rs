@@ -1,7 +1,7 @@
-//! The fair server of a CPU: a deadline server for its ordinary threads, which begins when they have starved. See
-//! dl_server_start() and the following in kernel/sched/deadline.c, Linux 6.12.
+//! The fair server of a CPU: a deadline server that runs its ordinary threads when they have starved. See
+//! dl_server_start() and the functions after it in kernel/sched/deadline.c, Linux 6.12.
 
-/// The timer is not postponed by less (dl_server_min_res).
+/// The timer is postponed only if the delay is at least this long, ns (dl_server_min_res).
 const LEAST: u64 = 1_000_000;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -13,15 +13,15 @@ pub(super) struct FairServer {
     until: u64,
     active: bool,
     throttled: bool,
-    /// Waits until its runtime just fits before its deadline.
+    /// True if the server waits until its remaining runtime just fits before its deadline.
     deferred: bool,
-    /// It has had to serve starving threads, and serves them from the beginning of each period.
+    /// True if the server has had to serve starving threads; it then serves them from the beginning of each period.
     running: bool,
     timer: Option<u64>,
 }
 
 impl FairServer {
-    /// The server of a CPU that ordinary threads have just kept busy for longer than the server's runtime.
+    /// Creates the server of a CPU that ordinary threads have just kept busy for longer than the server's runtime.
     pub fn new(runtime: u64, period: u64) -> FairServer {
         let mut server = FairServer {
             runtime: runtime.cast_signed(),
@@ -39,7 +39,7 @@ impl FairServer {
         server
     }
 
-    /// Absolute deadline, if the server is queued.
+    /// Returns the absolute deadline if the server is queued.
     pub fn deadline(&self) -> Option<u64> {
         (self.active && !self.throttled).then_some(self.until)
     }
@@ -48,7 +48,7 @@ impl FairServer {
         self.timer
     }
 
-    /// The first ordinary thread was queued: dl_server_start().
+    /// Starts the server when the first ordinary thread has been queued: dl_server_start().
     pub fn start(&mut self, now: u64) {
         if self.active {
             return;
@@ -68,19 +68,19 @@ impl FairServer {
         self.queue(now);
     }
 
-    /// It was picked, and no ordinary thread was runnable: dl_server_stop().
+    /// Stops the server when it was picked but no ordinary thread was runnable: dl_server_stop().
     pub fn stop(&mut self) {
         (self.active, self.throttled, self.deferred, self.timer) = (false, false, false, None);
     }
 
-    /// An ordinary thread ran, which need not have been due to the server.
+    /// Charges the server for the time that an ordinary thread ran, even if the server did not run it.
     pub fn charge(&mut self, time: u64) {
         if self.active {
             self.budget -= time.cast_signed();
         }
     }
 
-    /// The CPU was idle: dl_server_update_idle_time().
+    /// Charges the server for time in which the CPU was idle: dl_server_update_idle_time().
     pub fn idle(&mut self, time: u64) {
         if self.budget < 0 {
             return;
@@ -165,7 +165,7 @@ impl FairServer {
         }
     }
 
-    /// Returns false if the time has passed.
+    /// Sets the timer for the next start or replenishment. Returns false if that time has passed.
     fn set_timer(&mut self, now: u64) -> bool {
         let at = if self.deferred { self.latest() } else { self.until };
         if at >= now && self.timer.is_none() {
@@ -174,7 +174,7 @@ impl FairServer {
         at >= now
     }
 
-    /// The time at which the rest of the runtime just fits before the deadline.
+    /// Returns the time at which the rest of the runtime just fits before the deadline.
     fn latest(&self) -> u64 {
         self.until.saturating_add_signed(-self.budget)
     }
@@ -190,7 +190,7 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// A real-time thread takes the CPU at 20 ms, until which an ordinary one ran.
+    /// Returns the server at 20 ms, when a real-time thread takes the CPU from an ordinary one.
     fn starved() -> FairServer {
         let mut server = FairServer::new(50 * MS, 1000 * MS);
         server.charge(20 * MS);
@@ -228,7 +228,8 @@ mod tests {
         assert_eq!((server.timer(), server.deadline()), (Some(1000 * MS), None));
     }
 
-    /// A server that found no thread to serve serves the next one at once, with the share of the time left.
+    /// A server that found no thread to serve serves the next one at once, with a share of its runtime in proportion to
+    /// the time left.
     #[test]
     fn a_server_that_was_left_without_threads_does_not_wait_again() {
         let mut server = FairServer::new(50 * MS, 1000 * MS);

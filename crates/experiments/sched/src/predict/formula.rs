@@ -2,7 +2,8 @@
 
 use punctual_units::Nanos;
 
-/// Ends of jobs with the same FIFO priority that are released together. Each runs after all previous ones.
+/// Returns the ends of jobs with the same FIFO priority that are released together. Each job runs after all previous
+/// ones.
 pub fn fifo(work: &[Nanos]) -> Vec<Nanos> {
     let mut end = 0;
     work.iter()
@@ -13,23 +14,23 @@ pub fn fifo(work: &[Nanos]) -> Vec<Nanos> {
         .collect()
 }
 
-/// Ends of two equal round-robin jobs. The second ends after the work of both, the first earlier by the remainder of
-/// the last slice.
+/// Returns the ends of two equal round-robin jobs. The second ends after the work of both, the first earlier by the
+/// remainder of the last slice.
 pub fn rr_pair(work: Nanos, quantum: Nanos) -> (Nanos, Nanos) {
     let whole = work.0.saturating_sub(1) / quantum.0.max(1) * quantum.0.max(1);
     (Nanos(work.0 + whole), Nanos(2 * work.0))
 }
 
-/// End of a real-time job that competes with CPU-bound ordinary threads: after each `runtime` it is throttled for the
-/// rest of the period. See Documentation/scheduler/sched-rt-group.rst; since 6.12 the fair server has the same effect
-/// (commit 5f6bd380c7bd).
+/// Returns the end of a real-time job that competes with CPU-bound ordinary threads: after each `runtime` it is
+/// throttled for the rest of the period. See Documentation/scheduler/sched-rt-group.rst; since 6.12 the fair server has
+/// the same effect (commit 5f6bd380c7bd).
 pub fn throttled(work: Nanos, runtime: Nanos, period: Nanos) -> Nanos {
     let aside = period.0.saturating_sub(runtime.0);
     Nanos(work.0 + aside * (work.0 / runtime.0.max(1)))
 }
 
-/// Worst-case end of a job that a constant bandwidth server serves alone: ⌈C/Q⌉ − 1 whole periods, then the rest. L.
-/// Abeni, G. Buttazzo, Integrating Multimedia Applications in Hard Real-Time Systems, RTSS 1998.
+/// Returns the worst-case end of a job that a constant bandwidth server serves alone: ⌈C/Q⌉ − 1 whole periods, then the
+/// rest. L. Abeni, G. Buttazzo, Integrating Multimedia Applications in Hard Real-Time Systems, RTSS 1998.
 pub fn cbs(work: Nanos, budget: Nanos, period: Nanos) -> Nanos {
     let whole = work.0.div_ceil(budget.0.max(1)).saturating_sub(1);
     Nanos(whole * period.0 + work.0 - whole * budget.0)
@@ -45,9 +46,9 @@ pub struct Periodic {
     pub blocking: Nanos,
 }
 
-/// Worst-case response of each task, highest priority first: the least fixed point of w = C + B + Σ ⌈(w + J_j) / T_j⌉
-/// C_j over the tasks before it, and R = w + J. `None` if a response would exceed the task's period, where the analysis
-/// does not apply.
+/// Returns the worst-case response time of each task, highest priority first: the least fixed point of w = C + B + Σ
+/// ⌈(w + J_j) / T_j⌉ C_j over the tasks before it, and R = w + J. `None` if a response would exceed the task's period,
+/// where the analysis does not apply.
 ///
 /// M. Joseph, P. Pandya, Finding Response Times in a Real-Time System, 1986; N. Audsley et al., 1993.
 pub fn response_times(tasks: &[Periodic]) -> Vec<Option<Nanos>> {

@@ -1,14 +1,14 @@
-//! What the kernel leaves to chance.
+//! Draws the outcomes that the kernel leaves to chance.
 
-/// Share of the times that a CPU that becomes idle looks for threads to take. The kernel draws it by how often that
-/// succeeded before (NI_RANDOM in kernel/sched/features.h); in guests with Linux 6.12 and two CPUs it is 8 to 15 %. Kernels
-/// without that feature always look.
+/// Probability that a CPU that becomes idle looks for threads to take. The kernel derives it from how often that
+/// succeeded before (NI_RANDOM in kernel/sched/features.h); in guests with Linux 6.12 and two CPUs it is 8 to 15 %.
+/// Kernels without that feature always look.
 const LOOKS: f64 = 0.125;
-/// Share of ticks at which the kernel's threads of SCHED_FIFO 1 for timers and RCU run on PREEMPT_RT, as seen there.
+/// Share of ticks at which the kernel's threads of SCHED_FIFO 1 for timers and RCU run on PREEMPT_RT, as observed.
 const KTHREADS: f64 = 0.5;
 
-/// Share of wakeups with no CPU idle that go to the other CPU than the loads known to the simulation would have it. The
-/// kernel's averages also contain what its own threads and the past of the experiment's threads left.
+/// Share of wakeups without an idle CPU in which the thread does not go to the CPU that the simulated loads suggest.
+/// The kernel's averages also contain the load of its own threads and the earlier load of the experiment's threads.
 const MISJUDGES: f64 = 0.1;
 
 /// The generator splitmix64.
@@ -19,7 +19,8 @@ pub(super) struct Lots {
 }
 
 impl Lots {
-    /// The outcomes 0 and 1 are the extremes: a CPU that becomes idle never looks for threads, or always.
+    /// Creates a generator. The seeds 0 and 1 yield the extremes: a CPU that becomes idle never looks for threads, or
+    /// always does.
     pub fn new(seed: u64) -> Lots {
         let looks = match seed {
             0 => 0.0,
@@ -37,7 +38,7 @@ impl Lots {
         z ^ (z >> 31)
     }
 
-    /// A number below `end`, 0 if that is 0.
+    /// Returns a number below `end`, or 0 if `end` is 0.
     pub fn below(&mut self, end: u64) -> u64 {
         self.next() % end.max(1)
     }
@@ -46,17 +47,17 @@ impl Lots {
         (self.next() as f64) < share * u64::MAX as f64
     }
 
-    /// A CPU that becomes idle looks for waiting threads.
+    /// Draws whether a CPU that becomes idle looks for waiting threads.
     pub fn looks(&mut self) -> bool {
         self.is(self.looks)
     }
 
-    /// The loads of two CPUs compare otherwise than known.
+    /// Draws whether the kernel compares the loads of two CPUs differently from the simulation.
     pub fn misjudges(&mut self) -> bool {
         self.is(MISJUDGES)
     }
 
-    /// The kernel's own real-time threads run at a tick.
+    /// Draws whether the kernel's own real-time threads run at a tick.
     pub fn kthreads(&mut self) -> bool {
         self.is(KTHREADS)
     }

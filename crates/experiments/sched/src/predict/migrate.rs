@@ -1,12 +1,12 @@
-//! Which CPU a real-time or deadline thread runs on: kernel/sched/rt.c and kernel/sched/deadline.c. Every CPU has its own
-//! queues. A thread moves when it wakes, when a CPU is about to run something of less priority, and when a thread of more
-//! priority comes to its CPU.
+//! Determines which CPU a real-time or deadline thread runs on (kernel/sched/rt.c and kernel/sched/deadline.c). Every
+//! CPU has its own queues. A thread moves when it wakes, when a CPU is about to run something of lower priority, and
+//! when a thread of higher priority comes to its CPU.
 
 use super::cpu::Class;
 use super::sim::Sim;
 
 impl Sim<'_> {
-    /// The CPU to whose queue a woken thread goes: select_task_rq().
+    /// Returns the CPU to whose queue a woken thread goes: select_task_rq().
     pub fn select(&mut self, n: usize, waker: usize) -> usize {
         let thread = &self.threads[n];
         let (home, current) = (thread.cpu, self.cpus[thread.cpu].current);
@@ -33,7 +33,7 @@ impl Sim<'_> {
         if others { self.lowest(n).unwrap_or(home) } else { home }
     }
 
-    /// The CPU with the least priority below that of a real-time thread: find_lowest_rq().
+    /// Returns the CPU with the lowest priority below that of a real-time thread: find_lowest_rq().
     pub fn lowest(&self, n: usize) -> Option<usize> {
         let thread = &self.threads[n];
         let priority = thread.priority()?;
@@ -44,7 +44,7 @@ impl Sim<'_> {
         all.find(|c| *c == thread.cpu).or(first).filter(|_| !thread.is_pinned())
     }
 
-    /// The CPU with the latest deadline after this one, or without any: find_later_rq().
+    /// Returns a CPU without a deadline, otherwise the one with the latest deadline after `deadline`: find_later_rq().
     fn latest(&self, n: usize, deadline: Option<u64>) -> Option<usize> {
         let thread = &self.threads[n];
         if thread.is_pinned() {
@@ -60,14 +60,15 @@ impl Sim<'_> {
         (deadline < self.earliest(last)).then_some(last)
     }
 
-    /// Threads that wait on a CPU's queue and may go elsewhere.
+    /// Returns the threads that wait on a CPU's queue and may move to another CPU.
     fn pushable(&self, c: usize) -> impl Iterator<Item = usize> {
         let waits =
             move |n: &usize| self.on(c, *n) && self.cpus[c].current != Some(*n) && !self.threads[*n].is_pinned();
         (0..self.threads.len()).filter(waits)
     }
 
-    /// Moves the first waiting real-time thread to a CPU with less to do: push_rt_task(). Returns true if it moved.
+    /// Moves the first waiting real-time thread to a CPU that runs something of lower priority: push_rt_task(). Returns
+    /// true if it moved.
     pub fn push_real_time(&mut self, c: usize) -> bool {
         let order = |n: &usize| (std::cmp::Reverse(self.threads[*n].priority()), self.threads[*n].place);
         let waiting = self.pushable(c).filter(|n| self.threads[*n].priority().is_some()).min_by_key(order);
@@ -85,20 +86,21 @@ impl Sim<'_> {
         true
     }
 
-    /// Has the other CPUs move waiting real-time threads: tell_cpu_to_push().
+    /// Makes the other CPUs move their waiting real-time threads: tell_cpu_to_push().
     pub fn pull_real_time(&mut self, c: usize) {
         for other in (0..self.cpus.len()).filter(|other| *other != c) {
             while self.push_real_time(other) {}
         }
     }
 
-    /// The waiting deadline thread with the earliest deadline.
+    /// Returns the earliest deadline among the waiting deadline threads that may move, and the thread.
     fn pushable_deadline(&self, c: usize) -> Option<(u64, usize)> {
         let all = self.pushable(c).filter_map(|n| Some((self.threads[n].deadline()?, n)));
         all.min_by_key(|(deadline, n)| (*deadline, self.threads[*n].place))
     }
 
-    /// The same for deadline threads: push_dl_task().
+    /// Moves the waiting deadline thread with the earliest deadline to a CPU with a later deadline or none:
+    /// push_dl_task(). Returns true if it moved.
     pub fn push_deadline(&mut self, c: usize) -> bool {
         let Some((deadline, n)) = self.pushable_deadline(c) else { return false };
         let running = self.cpus[c].current.map(|current| &self.threads[current]);
@@ -129,7 +131,7 @@ impl Sim<'_> {
         }
     }
 
-    /// A woken thread that does not run at once may go elsewhere: task_woken_rt(), task_woken_dl().
+    /// Moves a woken thread that does not run at once to another CPU if possible: task_woken_rt(), task_woken_dl().
     pub fn push_woken(&mut self, c: usize, n: usize) {
         let Some(current) = self.cpus[c].current.filter(|_| !self.cpus[c].resched) else { return };
         let (woken, running) = (&self.threads[n], &self.threads[current]);

@@ -25,17 +25,17 @@ pub use sim::simulate;
 pub struct Task {
     pub scheduling: Scheduling,
     pub cpus: CpuList,
-    /// The CPU on which it waits for its release.
+    /// The CPU on which the task waits for its release.
     pub home: CpuId,
     pub release: Nanos,
     /// Body of the task, with work in time on a CPU.
     pub body: Body,
-    /// Share of the time on a CPU that it is charged: the rest is steal, and interrupts.
+    /// Share of the task's time on a CPU that is charged to it; the rest is stolen or used by interrupts.
     pub charged: f64,
 }
 
 impl Task {
-    /// The thread on this CPU that releases others, the first of them at `first`.
+    /// Creates the thread on this CPU that releases others, the first of them at `first`.
     fn releasing(cpu: CpuId, first: Nanos, scheduling: Scheduling) -> Task {
         Task {
             scheduling,
@@ -48,7 +48,7 @@ impl Task {
     }
 }
 
-/// Policy of the thread that releases threads of these policies.
+/// Returns the policy of the thread that releases threads with these policies.
 pub(crate) fn releasing(mut all: impl Iterator<Item = Scheduling>) -> Scheduling {
     match all.any(|scheduling| scheduling.policy().is_real_time()) {
         true => Scheduling::Fifo { priority: Priority::MAX },
@@ -56,7 +56,7 @@ pub(crate) fn releasing(mut all: impl Iterator<Item = Scheduling>) -> Scheduling
     }
 }
 
-/// An interval in which a task outside the experiment has a CPU, since the start.
+/// An interval in which a task outside the experiment has a CPU, relative to the start of the experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Foreign {
     pub cpu: CpuId,
@@ -69,18 +69,18 @@ pub struct Foreign {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scheduler<'a> {
     pub quantum: Nanos,
-    /// CPU time of real-time threads in each period of a CPU: the limit of RT throttling, or the time that the fair
-    /// server leaves if ordinary threads are runnable as well. `None` means unlimited.
+    /// Limit on the CPU time of real-time threads in each period of a CPU: that of RT throttling, or the time that the
+    /// fair server leaves if ordinary threads are runnable as well. `None` means unlimited.
     pub limit: Option<RtLimit>,
-    /// Time from the start of the limit's period, on all CPUs at once, to the start: RT throttling accounts for
-    /// all real-time threads of the machine in periods of one timer (sched_rt_period_timer() in kernel/sched/rt.c). If
-    /// `None`, the period begins with the first real-time thread.
+    /// Time from the start of the limit's period, which is the same on all CPUs, to the start of the experiment: RT
+    /// throttling accounts for all real-time threads of the machine in periods of one timer (sched_rt_period_timer() in
+    /// kernel/sched/rt.c). If `None`, the period begins with the first real-time thread.
     pub phase: Option<Nanos>,
     /// Period of the tick.
     pub tick: Nanos,
     /// Time from the start to the first tick.
     pub first_tick: Nanos,
-    /// Request of an ordinary thread (base_slice_ns).
+    /// Length of an ordinary thread's request (base_slice_ns).
     pub slice: Nanos,
     /// True for PREEMPT_RT.
     pub realtime: bool,
@@ -88,10 +88,10 @@ pub struct Scheduler<'a> {
     pub grouped: bool,
     /// Selects one of the possible outcomes of what the kernel leaves to chance.
     pub seed: u64,
-    /// The CPU of the thread that releases the threads. If `None`, they are released without one.
+    /// The CPU of the thread that releases the others. If `None`, they are released without such a thread.
     pub releaser: Option<CpuId>,
-    /// What other tasks took, in order of time.
+    /// Intervals in which tasks outside the experiment have a CPU, in order of time.
     pub foreign: &'a [Foreign],
-    /// End of the simulation, and of threads that do not end before.
+    /// End of the simulation, and of threads that have not ended by then.
     pub horizon: Nanos,
 }

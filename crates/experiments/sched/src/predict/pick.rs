@@ -1,4 +1,4 @@
-//! Which thread a CPU runs next: __schedule() and wakeup_preempt() in kernel/sched/core.c.
+//! Determines which thread a CPU runs next: __schedule() and wakeup_preempt() in kernel/sched/core.c.
 
 use super::cpu::Class;
 use super::sim::{RELEASE, Sim};
@@ -71,14 +71,14 @@ impl Sim<'_> {
         self.first_urgent(c).or_else(|| self.pick_ordinary(c))
     }
 
-    /// The deadline or real-time thread that runs next.
+    /// Returns the deadline or real-time thread that runs next.
     fn first_urgent(&self, c: usize) -> Option<usize> {
         let throttled = self.cpus[c].throttle.is_some_and(|throttle| throttle.throttled);
         let real_time = || self.first_real_time(c).filter(|_| !throttled);
         self.first_deadline(c).map(|(_, n)| n).or_else(real_time)
     }
 
-    /// The deadline thread with the earliest deadline on a CPU's queue, after its deadline.
+    /// Returns the earliest deadline on a CPU's queue, and the thread that has it.
     pub fn first_deadline(&self, c: usize) -> Option<(u64, usize)> {
         let queued = (0..self.threads.len()).filter(|n| self.on(c, *n));
         let all = queued.filter_map(|n| Some((self.threads[n].deadline()?, n)));
@@ -90,8 +90,8 @@ impl Sim<'_> {
         queued.min_by_key(|n| (std::cmp::Reverse(self.threads[*n].priority()), self.threads[*n].place))
     }
 
-    /// Highest priority on a CPU's queue as other CPUs see it: 0 without real-time threads, 100 with a deadline thread
-    /// or the fair server (cpupri_set()).
+    /// Returns the highest priority on a CPU's queue as other CPUs see it: 0 without real-time threads, 100 with a
+    /// deadline thread or the fair server (cpupri_set()).
     pub fn level(&self, c: usize) -> u8 {
         if self.earliest(c).is_some() {
             return 100;
@@ -99,13 +99,13 @@ impl Sim<'_> {
         self.first_real_time(c).and_then(|n| self.threads[n].priority()).unwrap_or(0)
     }
 
-    /// Earliest deadline on a CPU's queue, with that of the fair server.
+    /// Returns the earliest deadline on a CPU's queue, including that of the fair server.
     pub fn earliest(&self, c: usize) -> Option<u64> {
         let server = self.cpus[c].server.and_then(|server| server.deadline());
         self.first_deadline(c).map(|(deadline, _)| deadline).into_iter().chain(server).min()
     }
 
-    /// A thread wakes. `waker` is the CPU on which that happens.
+    /// Wakes a thread. `waker` is the CPU on which that happens.
     pub fn wake(&mut self, n: usize, waker: usize) {
         match Some(n) == self.releaser {
             true => self.threads[n].at = At::Ready(RELEASE),
@@ -129,7 +129,7 @@ impl Sim<'_> {
         }
     }
 
-    /// The runtime of a throttled thread was replenished: dl_task_timer().
+    /// Lets a throttled thread continue when its runtime has been replenished: dl_task_timer().
     pub fn replenished(&mut self, n: usize) {
         let c = self.threads[n].cpu;
         self.threads[n].place = self.tail();
@@ -137,7 +137,7 @@ impl Sim<'_> {
         self.push_deadline(c);
     }
 
-    /// Has a CPU choose again if the thread that came to its queue goes before the running one.
+    /// Makes a CPU choose again if a thread that was added to its queue precedes the running one.
     fn preempt(&mut self, c: usize, n: usize) {
         let Some(current) = self.cpus[c].current else {
             self.cpus[c].resched = true;
@@ -165,7 +165,7 @@ impl Sim<'_> {
         self.cpus[c].resched |= before;
     }
 
-    /// A pinned thread of the same priority as a running one, which can go elsewhere, is put before it:
+    /// Puts a pinned thread before a running one of the same priority that can move to another CPU:
     /// check_preempt_equal_prio().
     fn make_room(&mut self, c: usize, n: usize, current: usize) {
         if !self.cpus[c].resched && self.lowest(current).is_some() && self.lowest(n).is_none() {

@@ -45,7 +45,7 @@ impl Server {
         }
     }
 
-    /// Ends the throttling if its time has elapsed: dl_task_timer(), replenish_dl_entity(). Returns true then.
+    /// Ends the throttling if its time has elapsed: dl_task_timer(), replenish_dl_entity(). Returns true if it has.
     pub fn tick(&mut self, now: u64) -> bool {
         if self.wait.is_none_or(|until| until > now) {
             return false;
@@ -65,8 +65,8 @@ impl Server {
         self.budget -= time.cast_signed();
     }
 
-    /// Throttles the thread if its runtime is used up, which the kernel finds out at ticks and when the thread leaves the
-    /// CPU: update_curr_dl_se(). Returns true then.
+    /// Throttles the thread if its runtime is used up, which the kernel finds out at ticks and when the thread leaves
+    /// the CPU: update_curr_dl_se(). Returns true if it was.
     pub fn enforce(&mut self, now: u64) -> bool {
         let over = self.budget <= 0 && self.wait.is_none();
         if over {
@@ -76,12 +76,12 @@ impl Server {
         over
     }
 
-    /// Time at which a throttled thread continues.
+    /// Returns the time at which a throttled thread continues.
     pub fn timer(&self) -> Option<u64> {
         self.wait
     }
 
-    /// Absolute deadline if the thread may run; `None` if it is throttled.
+    /// Returns the absolute deadline if the thread may run; `None` if it is throttled.
     pub fn runnable(&self) -> Option<u64> {
         self.wait.is_none().then_some(self.until)
     }
@@ -98,7 +98,8 @@ impl Server {
         self.runtime as f64 / self.deadline as f64
     }
 
-    /// True if the remaining runtime until the deadline exceeds the reservation: dl_entity_overflow().
+    /// Returns true if the remaining runtime exceeds the reserved share of the time until the deadline:
+    /// dl_entity_overflow().
     fn overflows(&self, now: u64) -> bool {
         self.budget as f64 > self.density() * (self.until - now) as f64
     }

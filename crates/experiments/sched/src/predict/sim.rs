@@ -26,21 +26,23 @@ pub(super) struct Sim<'a> {
     has_released: bool,
     next_tick: u64,
     pub ticks: u64,
-    /// Changes of the tasks outside the experiment, in order of time, and the number of those that have been.
+    /// Times at which tasks outside the experiment take or leave a CPU (its index), in order; `past` is the number of
+    /// those that have passed.
     foreign: Vec<(u64, usize, Option<Class>)>,
     past: usize,
     pub lots: Lots,
-    /// The CPU whose ksoftirqd balances.
+    /// The CPU whose ksoftirqd is balancing at the moment, if any.
     pub balancing: Option<usize>,
-    /// Last place at the head and at the tail of the queues.
+    /// The last places assigned at the head and at the tail of the queues.
     places: (i64, i64),
 }
 
 /// Computes when each thread begins and ends, relative to its own release.
 ///
 /// Follows kernel/sched of Linux 6.12: SCHED_DEADLINE by earliest deadline with a constant bandwidth server for each
-/// thread; SCHED_FIFO and SCHED_RR by priority; ordinary threads by earliest eligible virtual deadline; one queue for each
-/// CPU, between which threads are moved when they wake, when a CPU has less to do, and now and then.
+/// thread; SCHED_FIFO and SCHED_RR by priority; ordinary threads by earliest eligible virtual deadline; one queue for
+/// each CPU, between which threads are moved when they wake, when a CPU becomes idle or is about to run something of
+/// lower priority, and periodically.
 pub fn simulate(tasks: &[Task], scheduler: &Scheduler<'_>) -> Vec<Prediction> {
     let cpus: CpuList = tasks.iter().flat_map(|task| task.cpus.iter()).collect();
     let ids: Vec<CpuId> = cpus.iter().collect();
@@ -73,7 +75,8 @@ pub fn simulate(tasks: &[Task], scheduler: &Scheduler<'_>) -> Vec<Prediction> {
     sim.threads[..tasks.len()].iter().map(|thread| thread.prediction(scheduler.horizon.0)).collect()
 }
 
-/// What other tasks take, as changes on the CPUs with these numbers. A change at the same time that ends comes first.
+/// Converts the intervals of other tasks to changes on the CPUs with these numbers. If one interval ends when another
+/// begins, the end comes first.
 fn changes(foreign: &[Foreign], ids: &[CpuId]) -> Vec<(u64, usize, Option<Class>)> {
     let of = |one: &Foreign| {
         let cpu = ids.iter().position(|id| *id == one.cpu)?;
@@ -127,7 +130,7 @@ impl Sim<'_> {
         self.now = to;
     }
 
-    /// Class of what runs.
+    /// Returns the class of what runs on a CPU.
     pub fn class(&self, c: usize) -> Class {
         match self.cpus[c].current.map(|n| &self.threads[n]) {
             None => self.cpus[c].foreign.unwrap_or(Class::Idle),
@@ -137,7 +140,7 @@ impl Sim<'_> {
         }
     }
 
-    /// Has threads whose work is done continue with their next action.
+    /// Lets threads whose work is done continue with their next action.
     fn finish_work(&mut self) {
         for c in 0..self.cpus.len() {
             let Some(n) = self.cpus[c].current.filter(|n| self.threads[*n].at == At::Ready(0)) else { continue };
@@ -170,7 +173,7 @@ impl Sim<'_> {
         (self.has_released, self.threads[releaser].at) = (true, At::Ready(AFTER_RELEASE));
     }
 
-    /// Tasks outside the experiment take CPUs, and leave them.
+    /// Lets tasks outside the experiment take and leave CPUs.
     fn others(&mut self) {
         while let Some((_, c, class)) = self.foreign.get(self.past).copied().filter(|(t, ..)| *t <= self.now) {
             self.past += 1;
@@ -219,7 +222,7 @@ impl Sim<'_> {
         }
     }
 
-    /// Counts the tick of a SCHED_RR thread: task_tick_rt().
+    /// Counts a tick of a SCHED_RR thread's time slice: task_tick_rt().
     fn turn(&mut self, c: usize, n: usize) {
         let quantum = (self.scheduler.quantum.0 / self.scheduler.tick.0.max(1)).max(1);
         let thread = &mut self.threads[n];
@@ -255,24 +258,24 @@ impl Sim<'_> {
         self.cpus[c].resched |= resched;
     }
 
-    /// The ordinary threads that are on a CPU's queue or run there.
+    /// Returns the ordinary threads that are on a CPU's queue or run there.
     pub fn queue(&self, c: usize) -> Queue {
         let ordinary = |n: &usize| self.on(c, *n) && self.threads[*n].is_ordinary();
         (0..self.threads.len()).filter(ordinary).map(|n| (n, self.threads[n].fair)).collect()
     }
 
-    /// True if the thread is on the CPU's queue, or runs there.
+    /// Returns true if the thread is on the CPU's queue or runs there.
     pub fn on(&self, c: usize, n: usize) -> bool {
         self.threads[n].cpu == c && self.threads[n].is_queued()
     }
 
-    /// A place behind all others.
+    /// Returns a place behind all others.
     pub fn tail(&mut self) -> i64 {
         self.places.1 += 1;
         self.places.1
     }
 
-    /// A place before all others.
+    /// Returns a place before all others.
     pub fn head(&mut self) -> i64 {
         self.places.0 -= 1;
         self.places.0

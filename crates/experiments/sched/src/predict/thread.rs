@@ -21,18 +21,18 @@ pub(super) enum At {
 pub(super) struct Thread<'a> {
     task: &'a Task,
     pub at: At,
-    /// The CPU on whose queue it is or last was.
+    /// The CPU on whose queue the thread is or last was.
     pub cpu: usize,
-    /// Whether it may run on each CPU.
+    /// For each CPU, true if the thread may run on it.
     pub allowed: Vec<bool>,
     /// Position in the queue of its priority. Lower values run earlier.
     pub place: i64,
-    /// Ticks left of its SCHED_RR time slice.
+    /// Number of ticks left of the thread's SCHED_RR time slice.
     pub slice: u64,
     /// Server of a SCHED_DEADLINE thread.
     pub server: Option<Server>,
     pub fair: Entity,
-    /// Time at which it last woke.
+    /// Time at which the thread last woke.
     pub woken: u64,
     /// Load, as a share of its weight, with which it fell asleep. It is 1 for a new thread
     /// (init_entity_runnable_average()).
@@ -46,7 +46,7 @@ pub(super) struct Thread<'a> {
 }
 
 impl<'a> Thread<'a> {
-    /// A thread that waits on the CPU with this index, of those with these numbers, for its release.
+    /// Creates a thread that waits for its release on the CPU with index `cpu` in `cpus`.
     pub fn new(task: &'a Task, cpu: usize, cpus: &CpuList, slice: u64) -> Thread<'a> {
         Thread {
             task,
@@ -68,7 +68,7 @@ impl<'a> Thread<'a> {
         }
     }
 
-    /// Time of its next wakeup by a timer.
+    /// Returns the time of the thread's next wakeup by a timer.
     pub fn wakes(&self) -> Option<u64> {
         match self.at {
             At::Unreleased => Some(self.released),
@@ -77,7 +77,7 @@ impl<'a> Thread<'a> {
         }
     }
 
-    /// Continues after a sleep, or with its first action.
+    /// Continues the thread after a sleep, or starts its first action.
     pub fn wake(&mut self, now: u64) {
         if self.at == At::Unreleased {
             (self.released, self.timer) = (now, now);
@@ -85,7 +85,8 @@ impl<'a> Thread<'a> {
         self.at = self.next(now);
     }
 
-    /// The thread's next action from `now` on. A loop without work or sleep ends the thread, since it would never end.
+    /// Begins the thread's next action and returns the new state. A loop without work or sleep ends the thread, because
+    /// it would run forever without taking any time.
     fn next(&mut self, now: u64) -> At {
         for _ in 0..=self.task.body.actions.len() {
             if self.action >= self.task.body.actions.len() {
@@ -138,17 +139,17 @@ impl<'a> Thread<'a> {
         matches!(self.at, At::Ready(_))
     }
 
-    /// True if the thread is on its CPU's queue: runnable and not throttled.
+    /// Returns true if the thread is on its CPU's queue: runnable and not throttled.
     pub fn is_queued(&self) -> bool {
         self.is_ready() && self.server.is_none_or(|server| server.runnable().is_some())
     }
 
-    /// Absolute deadline of a SCHED_DEADLINE thread that is queued.
+    /// Returns the absolute deadline of a SCHED_DEADLINE thread that is queued.
     pub fn deadline(&self) -> Option<u64> {
         self.server.filter(|_| self.is_ready())?.runnable()
     }
 
-    /// Priority of a SCHED_FIFO or SCHED_RR thread.
+    /// Returns the priority of a SCHED_FIFO or SCHED_RR thread.
     pub fn priority(&self) -> Option<u8> {
         self.task.scheduling.priority().map(|priority| priority.get())
     }
@@ -165,7 +166,7 @@ impl<'a> Thread<'a> {
         matches!(self.task.scheduling, Scheduling::Rr { .. })
     }
 
-    /// Policies that do not preempt others when they wake: SCHED_BATCH and SCHED_IDLE.
+    /// Returns true for policies whose threads do not preempt others when they wake: SCHED_BATCH and SCHED_IDLE.
     pub fn is_patient(&self) -> bool {
         matches!(self.task.scheduling, Scheduling::Batch { .. } | Scheduling::Idle)
     }
@@ -187,7 +188,8 @@ impl<'a> Thread<'a> {
     }
 }
 
-/// Weight among ordinary threads: a factor of 1.25 per nice level (sched_prio_to_weight in kernel/sched/core.c).
+/// Returns the weight among ordinary threads: a factor of 1.25 per nice level (sched_prio_to_weight in
+/// kernel/sched/core.c).
 pub(super) fn weight(scheduling: Scheduling) -> f64 {
     match scheduling {
         Scheduling::Other { nice } | Scheduling::Batch { nice } => 1024.0 / 1.25f64.powi(nice.into()),

@@ -1,4 +1,4 @@
-//! RT throttling of a CPU, as in kernel/sched/rt.c before Linux 6.12, and after it under CONFIG_RT_GROUP_SCHED.
+//! RT throttling of a CPU, as in kernel/sched/rt.c before Linux 6.12, and in later versions with CONFIG_RT_GROUP_SCHED.
 
 use punctual_model::RtLimit;
 
@@ -6,7 +6,7 @@ use punctual_model::RtLimit;
 pub(super) struct Throttle {
     runtime: i64,
     period: i64,
-    /// CPU time of real-time threads that no period has paid for yet.
+    /// CPU time of real-time threads that has not been deducted at a period boundary yet.
     used: i64,
     pub throttled: bool,
     /// Next expiry of the timer, which serves all CPUs at once. `None` until the first real-time thread runs.
@@ -14,7 +14,7 @@ pub(super) struct Throttle {
 }
 
 impl Throttle {
-    /// `phase` is the time by which a period began before the start.
+    /// Creates the throttling of a CPU. `phase` is the time from the start of a period to the start of the simulation.
     pub fn new(limit: &RtLimit, phase: Option<u64>) -> Throttle {
         let period = limit.period_ns.0.max(1).cast_signed();
         let timer = phase.map(|phase| period - phase.cast_signed() % period);
@@ -25,7 +25,7 @@ impl Throttle {
         self.timer.map(|at| at.max(0).cast_unsigned())
     }
 
-    /// A period begins with the first real-time thread if none is known to have begun.
+    /// Starts a period when the first real-time thread runs, unless one is known to have begun.
     pub fn start(&mut self, now: u64) {
         self.timer.get_or_insert(now.cast_signed() + self.period);
     }
@@ -34,14 +34,15 @@ impl Throttle {
         self.used += time.cast_signed();
     }
 
-    /// Throttles real-time threads that have exceeded the runtime: sched_rt_runtime_exceeded(). Returns true then.
+    /// Throttles real-time threads that have exceeded the runtime: sched_rt_runtime_exceeded(). Returns true if it did
+    /// so.
     pub fn enforce(&mut self) -> bool {
         let over = self.used > self.runtime && !self.throttled;
         self.throttled |= over;
         over
     }
 
-    /// Handles the timer: do_sched_rt_period_timer(). Returns true if threads are throttled no longer.
+    /// Handles the timer: do_sched_rt_period_timer(). Returns true if threads are no longer throttled.
     pub fn fire(&mut self, now: u64) -> bool {
         let Some(at) = self.timer.filter(|at| *at <= now.cast_signed()) else { return false };
         self.timer = Some(at + self.period);

@@ -44,7 +44,7 @@ impl Json {
     }
 }
 
-/// Replaces comments by blanks, so that positions in errors stay correct.
+/// Replaces comments with blanks, so that positions in errors stay correct.
 fn without_comments(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let (mut in_text, mut in_comment, mut before) = (false, false, ' ');

@@ -130,7 +130,7 @@ fn a_task_of_others_that_ran_unseen_from_idle_was_waited_for() {
     assert_eq!((accounts.others[0].comm.as_str(), accounts.others[0].took_ns.0 / MS), ("t99", 20));
 }
 
-/// The switch from thread 99 to thread 10 is missing. It may have occurred at any time in between.
+/// The switch from thread 99 back to thread 10 is missing. It may have occurred at any time from 10 to 50 ms.
 #[test]
 fn a_wait_behind_a_task_that_left_unseen_is_as_the_kernel_counted_it() {
     let events =

@@ -63,7 +63,7 @@ impl fmt::Display for Broken {
         if let (Some(_), Some(target)) = (&self.place, &self.target) {
             write!(f, " (make failed to build {target})")?;
         }
-        write!(f, "; full output: {}; once it is fixed, the same command continues", self.log.display())
+        write!(f, "; full output: {}; once it is fixed, run the same command again to continue", self.log.display())
     }
 }
 

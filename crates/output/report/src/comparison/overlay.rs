@@ -43,7 +43,7 @@ pub fn histogram(comparison: &Comparison, id: &str, load: &str, groups: &[Known]
         canvas.steps(&format!("{} bars", colour(n)), &path, &name(comparison, n), "", figures);
     }
     tips(&mut canvas, &frame, groups);
-    frame.axes(&mut canvas, "wakeup latency", "share of periods per step of 12 %");
+    frame.axes(&mut canvas, "wakeup latency", "share of periods per latency bin (each 12 % wide)");
     Chart {
         svg: canvas.finish(),
         legend: legend(comparison, groups),
