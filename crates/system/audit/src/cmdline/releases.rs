@@ -98,9 +98,12 @@ const MITIGATED: &[(&str, Release)] = &[
     ("vmscape", (6, 17)),
 ];
 
-/// Stable releases with the first patch level that took a parameter over: commits 98af8452945c (5.2) and a2059825986a
+/// A parameter, the folder of arch/ if only that is meant, and stable releases with their first patch level that has it.
+type Stable = (&'static str, Option<&'static str>, &'static [(u32, u32, u32)]);
+
+/// Stable releases that took a parameter over: commits 98af8452945c (5.2) and a2059825986a
 /// (5.3, on x86; powerpc had nospectre_v1 before).
-const STABLE: &[(&str, Option<&str>, &[(u32, u32, u32)])] = &[
+const STABLE: &[Stable] = &[
     ("mitigations", None, &[(3, 16, 68), (4, 4, 180), (4, 9, 176), (4, 14, 119), (4, 19, 43), (5, 0, 16), (5, 1, 2)]),
     ("nospectre_v1", Some("x86"), &[(4, 14, 137), (4, 19, 65), (5, 2, 7)]),
 ];
