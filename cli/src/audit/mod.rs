@@ -37,7 +37,8 @@ fn answer(args: &AuditArgs) -> Result<Answer, Refusal> {
         None if args.plan_cpus.is_some() => (0, plan_cpus(args)?),
         None => {
             let audited = run(args)?;
-            (code(&audited.findings), show(args, &audited))
+            let text = if args.output.quiet { String::new() } else { show(args, &audited) };
+            (code(&audited.findings), text)
         }
     };
     Ok(Answer::text(code, if args.output.quiet { String::new() } else { text }))
@@ -85,7 +86,9 @@ fn run(args: &AuditArgs) -> Result<Audited, Refusal> {
     if let Some(given) = &given {
         subject::name_sources(&mut findings, given);
     }
-    let board = punctual_machine::facts(machine.as_ref()).board.as_deref().and_then(punctual_references::board);
+    // Looking a board up parses the files of all.
+    let board = || punctual_machine::facts(machine.as_ref()).board.as_deref().and_then(punctual_references::board);
+    let board = (!args.output.quiet).then(board).flatten();
     Ok(Audited { findings, context, machine: name, board })
 }
 

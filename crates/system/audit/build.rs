@@ -31,8 +31,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         profiles.insert(name, json(&path)?);
     }
     all.insert("profiles".into(), Value::Object(profiles));
-    let bytes = miniz_oxide::deflate::compress_to_vec(&serde_json::to_vec(&all)?, LEVEL);
+    let text = serde_json::to_vec(&all)?;
     let out = std::env::var_os("OUT_DIR").ok_or("OUT_DIR is not set")?;
+    fs::write(Path::new(&out).join("rules.length"), text.len().to_string())?;
+    let bytes = miniz_oxide::deflate::compress_to_vec(&text, LEVEL);
     Ok(fs::write(Path::new(&out).join("rules.json.deflate"), bytes)?)
 }
 

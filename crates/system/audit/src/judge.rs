@@ -170,8 +170,9 @@ fn is_undecided(state: State, gaps: &[Gap]) -> bool {
 }
 
 fn undecided(gaps: &[Gap]) -> Outcome {
-    let not_given: Vec<String> = gaps.iter().filter(|gap| gap.is_not_given()).map(|gap| gap.source.clone()).collect();
-    if !not_given.is_empty() {
+    if gaps.iter().any(Gap::is_not_given) {
+        let left_out = gaps.iter().filter(|gap| gap.is_not_given() || gap.is_left_out());
+        let not_given: Vec<String> = left_out.map(|gap| gap.source.clone()).collect();
         let summary = format!("not in the given files: {}", first_of(not_given, ", "));
         return Outcome { state: State::Skip, summary, is_case: false, fix: None };
     }

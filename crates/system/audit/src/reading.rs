@@ -64,10 +64,18 @@ impl Gap {
         self.cause == Cause::NotGiven
     }
 
+    /// True if a configuration that is given does not mention the option.
+    pub fn is_left_out(&self) -> bool {
+        self.cause == Cause::Garbled(NO_OPTION)
+    }
+
     pub fn describe(&self) -> String {
         format!("{} {}", self.source, self.cause.describe())
     }
 }
+
+/// What a configuration that may have left an option out lacks.
+pub(crate) const NO_OPTION: &str = "such option: it is truncated, or a defconfig, which omits defaults";
 
 impl Cause {
     pub fn describe(&self) -> String {

@@ -17,7 +17,8 @@ use std::sync::LazyLock;
 /// Rules, sources and shared conditions as deflated JSON, made by build.rs from this crate's files.
 const EMBEDDED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/rules.json.deflate"));
 
-const MAX: usize = 8 << 20;
+/// Length of the inflated text in bytes.
+const LENGTH: usize = include!(concat!(env!("OUT_DIR"), "/rules.length"));
 
 #[derive(Clone, Debug, Deserialize)]
 pub struct Rules {
@@ -43,9 +44,11 @@ impl Rules {
 
     /// Loads the built-in rules, to be extended; takes some milliseconds.
     pub fn load() -> Rules {
-        // A test reads the same bytes, so this cannot fail.
-        let json = miniz_oxide::inflate::decompress_to_vec_with_limit(EMBEDDED, MAX);
-        let json = json.expect("the embedded rules are checked by tests");
+        // A vector that grows would be twice as long. A test reads the same bytes, so this cannot fail.
+        let mut json = vec![0; LENGTH];
+        let parts = std::iter::once(EMBEDDED);
+        miniz_oxide::inflate::decompress_slice_iter_to_slice(&mut json, parts, false, true)
+            .expect("the embedded rules are checked by tests");
         serde_json::from_slice(&json).expect("the embedded rules are checked by tests")
     }
 

@@ -4,6 +4,8 @@ use crate::boot_log::{is_log, logged};
 use crate::boot_script::{
     assigned, bootargs, commands, continued, environment, filled, grub_variable, script, unquoted, without_commands,
 };
+use crate::first_parameter;
+use crate::release::of_image;
 
 /// A file with a kernel command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +62,26 @@ pub fn boot_file_cmdline(text: &str) -> Option<String> {
     (!line.is_empty()).then(|| line.to_owned())
 }
 
+/// Returns the release of the kernel that a file with a command line starts: an entry's version, the release that a
+/// BeagleBone's uEnv.txt names, or that in the name of the kernel's file.
+pub(crate) fn boot_file_release(text: &str) -> Option<String> {
+    let file = |words: &[&str]| text.lines().find_map(|line| words.iter().find_map(|word| keyword(line, word)));
+    let image = |path: &str| of_image(path.split_whitespace().next()?).map(str::to_owned);
+    let own = match boot_file(text) {
+        Some(BootFile::Entry) => file(&["linux", "efi"]).and_then(image),
+        Some(BootFile::Menu) => file(&["linux", "linux16", "linuxefi"]).and_then(image),
+        Some(BootFile::Environment) => {
+            text.lines().find_map(|line| line.trim().strip_prefix("uname_r=")).and_then(|r| {
+                let release = r.trim();
+                release.starts_with(|c: char| c.is_ascii_digit()).then(|| release.to_owned())
+            })
+        }
+        _ => None,
+    };
+    let line = || boot_file_cmdline(text).unwrap_or_else(|| text.to_owned());
+    own.or_else(|| image(&first_parameter(&line(), "BOOT_IMAGE")?))
+}
+
 fn joined<'l>(parts: impl Iterator<Item = &'l str>) -> String {
     parts.map(str::trim).collect::<Vec<_>>().join(" ")
 }
@@ -88,21 +110,33 @@ fn grub_assignment(line: &str) -> Option<(usize, bool, String)> {
     Some((at, appends, unquoted(value)?))
 }
 
+/// True if a value of /etc/default/grub begins with a quote that its line does not close.
+pub(crate) fn has_open_quote(text: &str) -> bool {
+    let is_one = |name: &str| GRUB.contains(&name.trim_end_matches('+'));
+    let text = continued(text);
+    let values = text.lines().filter_map(|line| line.trim().split_once('=')).filter(|(name, _)| is_one(name));
+    values.map(|(_, value)| unquoted(value)).any(|value| value.is_none())
+}
+
 /// Evaluates assignments in grub-mkconfig's order. The last of several counts; a value may refer to variables of the file.
+/// In a drop-in of /etc/default/grub.d it may refer to one that another file sets, which stays a variable.
 fn grub(text: &str) -> String {
-    let others = assigned(text);
-    let mut values = [String::new(), String::new()];
+    let mut others = assigned(text);
+    others.retain(|name, _| !GRUB.contains(&name.as_str()));
+    let mut values: [Option<String>; 2] = [None, None];
     for (at, appends, value) in continued(text).lines().filter_map(grub_assignment) {
         // The longer name first, since it begins with the shorter one.
-        let value = GRUB.iter().zip(values.iter()).rev().fold(value, |value, (name, before)| {
+        let known = GRUB.iter().zip(&values).rev().filter_map(|(name, before)| Some((name, before.as_ref()?)));
+        let value = known.fold(value, |value, (name, before)| {
             value.replace(&format!("${{{name}}}"), before).replace(&format!("${name}"), before)
         });
         let value = filled(&without_commands(&value), &others);
-        if let Some(known) = values.get_mut(at) {
-            *known = if appends { format!("{known}{value}") } else { value };
+        if let (Some(known), Some(name)) = (values.get_mut(at), GRUB.get(at)) {
+            let before = if appends { known.take().unwrap_or_else(|| format!("${{{name}}}")) } else { String::new() };
+            *known = Some(before + &value);
         }
     }
-    values.join(" ")
+    values.map(Option::unwrap_or_default).join(" ")
 }
 
 /// Returns the APPEND line of the default label, or else of the first one.
@@ -145,7 +179,12 @@ mod tests {
             (
                 "GRUB_CMDLINE_LINUX_DEFAULT=\"quiet\"\nGRUB_CMDLINE_LINUX_DEFAULT=\"$GRUB_CMDLINE_LINUX_DEFAULT isolcpus=3\"\nGRUB_CMDLINE_LINUX+=\" a\"\n",
                 BootFile::Grub,
-                "a quiet isolcpus=3",
+                "${GRUB_CMDLINE_LINUX} a quiet isolcpus=3",
+            ),
+            (
+                "GRUB_CMDLINE_LINUX=\"$GRUB_CMDLINE_LINUX isolcpus=3\"\n",
+                BootFile::Grub,
+                "$GRUB_CMDLINE_LINUX isolcpus=3",
             ),
             (
                 "title Debian\nlinux /vmlinuz\noptions root=/dev/sda1 ro\noptions isolcpus=2\n",
@@ -206,6 +245,20 @@ mod tests {
             ("set otherbootargs=\"rw rcu_nocbs=all \"\nset p='console=tty0'\n", "rw rcu_nocbs=all ${condition}"),
         ] {
             assert_eq!(boot_file_cmdline(text).as_deref(), Some(line), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_kernels_file_has_the_release() {
+        for (text, release) in [
+            ("BOOT_IMAGE=/vmlinuz-3.10.0-862.el7.x86_64 ro\n", Some("3.10.0-862.el7.x86_64")),
+            ("BOOT_IMAGE=/boot/vmlinuz-linux ro\n", None),
+            ("title F\nlinux /vmlinuz-6.11.4-301.fc41.x86_64\noptions ro\n", Some("6.11.4-301.fc41.x86_64")),
+            ("menuentry 'D' {\n linux /boot/vmlinuz-6.1.0-28-amd64 ro\n}\n", Some("6.1.0-28-amd64")),
+            ("uname_r=5.10.168-ti-r71\ncmdline=quiet\n", Some("5.10.168-ti-r71")),
+            ("GRUB_CMDLINE_LINUX=quiet\n", None),
+        ] {
+            assert_eq!(boot_file_release(text).as_deref(), release, "{text}");
         }
     }
 

@@ -56,6 +56,18 @@ pub(crate) fn logged_release(text: &str) -> Option<&str> {
     rest.split_whitespace().next().filter(|release| release.starts_with(|c: char| c.is_ascii_digit()))
 }
 
+/// Returns `uname -v` of the last boot: the banner's end, from the build number on. `None` if it has no date, which every
+/// build has (UTS_VERSION of init/Makefile): then the banner was shortened.
+pub(crate) fn logged_version(text: &str) -> Option<&str> {
+    logged_release(text)?;
+    let (_, rest) = text.lines().rev().find_map(|line| line.split_once("Linux version "))?;
+    let is_number = |at: usize| rest.get(at + 2..).is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+    let (at, _) = rest.rmatch_indices(" #").find(|(at, _)| is_number(*at))?;
+    let version = rest.get(at + 1..)?.trim();
+    let is_year = |word: &str| word.len() == 4 && word.parse().is_ok_and(|year: u32| (1990..2100).contains(&year));
+    version.split(|c: char| !c.is_ascii_digit()).any(is_year).then_some(version)
+}
+
 /// The messages of the last boot in a log, as records of /dev/kmsg (Documentation/ABI/testing/dev-kmsg) behind [`LOG_PART`].
 pub(crate) fn log_records(text: &str) -> Option<String> {
     if !is_log(text) {
@@ -103,6 +115,14 @@ mod tests {
             "[0] Linux version 6.1.0-1 (x)\n[0] Kernel command line: ro\n[0] Linux version 6.6.31+rpt-rpi-v8 (x)\n";
         assert_eq!(logged_release(log), Some("6.6.31+rpt-rpi-v8"));
         assert_eq!(logged_release("Linux version 6.1\n"), None);
+    }
+
+    #[test]
+    fn a_log_has_the_version() {
+        let of = |banner: &str| format!("[0] Linux version {banner}\n[0] Kernel command line: ro\n");
+        let whole = of("5.3.8 (a@b) (gcc version 8 #2) #3 SMP PREEMPT Thu Oct 31 08:00:00 UTC 2019");
+        assert_eq!(logged_version(&whole), Some("#3 SMP PREEMPT Thu Oct 31 08:00:00 UTC 2019"));
+        assert_eq!(logged_version(&of("5.3.8 (a@b) (gcc) #1 SMP")), None);
     }
 
     #[test]

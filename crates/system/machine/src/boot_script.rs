@@ -27,9 +27,11 @@ pub(crate) fn unquoted(value: &str) -> Option<String> {
     quote.is_none().then(|| text.trim_end().to_owned())
 }
 
-/// Variables that boot scripts of BeagleBone, Armbian and others pass to the kernel; `default_kernel_opts` is Alpine's.
+/// Variables that boot scripts of BeagleBone, Armbian and others pass to the kernel; `APPEND` is that of boxes with
+/// Amlogic processors, `default_kernel_opts` Alpine's.
 pub(crate) fn environment(line: &str) -> Option<String> {
-    const NAMES: &[&str] = &["cmdline", "optargs", "bootargs", "extraargs", "extraboardargs", "default_kernel_opts"];
+    const NAMES: &[&str] =
+        &["cmdline", "optargs", "bootargs", "extraargs", "extraboardargs", "APPEND", "default_kernel_opts"];
     let (name, value) = line.trim().split_once('=')?;
     // In a Raspberry Pi's config.txt, `cmdline=` names the file.
     let is_one = NAMES.contains(&name) && !value.ends_with(".txt");

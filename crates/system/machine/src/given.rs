@@ -4,6 +4,7 @@ mod kind;
 
 pub use kind::Kind;
 
+use crate::boot_file::boot_file_release;
 use crate::kconfig::KernelConfig;
 use crate::{BuiltIn, Listing, Machine, READ_LIMIT, Read, Setting, kconfig_known};
 use rustix::io::Errno;
@@ -129,13 +130,30 @@ impl Given {
         self.origins.push((path, origin));
     }
 
+    fn remove(&mut self, path: &str) {
+        self.files.remove(path);
+        self.origins.retain(|(other, _)| *other != path);
+    }
+
     /// Derives what the files say together.
     fn tell(&mut self) {
         let name = |kind| self.kinds.get(&kind).cloned().unwrap_or_default();
         let (config, cmdline) = (name(Kind::Kconfig), name(Kind::Cmdline));
+        for path in [RELEASE, ARCH, VERSION, REALTIME] {
+            self.remove(path);
+        }
         if let Some(text) = self.text.clone() {
-            if let Some(release) = crate::boot_log::logged_release(&text) {
+            if let Some(release) = self.release(&text) {
+                if let Some(machine) = crate::release::machine(&release) {
+                    self.put(ARCH, machine.as_bytes(), format!("{cmdline} (architecture, by the release)"));
+                }
                 self.put(RELEASE, release.as_bytes(), cmdline.clone());
+            }
+            if let Some(version) = crate::boot_log::logged_version(&text) {
+                self.put(VERSION, version.as_bytes(), cmdline.clone());
+                if !crate::is_preempt_rt(version) {
+                    self.set(REALTIME, Read::Absent, format!("{cmdline} (no PREEMPT_RT)"));
+                }
             }
             if let Some(records) = crate::boot_log::log_records(&text) {
                 self.put(LOG, records.as_bytes(), cmdline.clone());
@@ -146,6 +164,12 @@ impl Given {
             self.derive(&config);
         }
         self.line(&cmdline, &config);
+    }
+
+    /// The release that the log reports; else, without a configuration, which has its own, that of the kernel's file.
+    fn release(&self, text: &str) -> Option<String> {
+        let of_file = || (!self.kinds.contains_key(&Kind::Kconfig)).then(|| boot_file_release(text)).flatten();
+        crate::boot_log::logged_release(text).map(str::to_owned).or_else(of_file)
     }
 
     /// The firmware of a Raspberry Pi passes only the first line of cmdline.txt to the kernel. Of other files the lines
@@ -167,8 +191,7 @@ impl Given {
         let joined = built_in.as_ref().and_then(|built_in| built_in.with(given.as_deref()));
         let origin = format!("CONFIG_CMDLINE of {config}");
         for path in [Given::LINES, CMDLINE_TXT] {
-            self.files.remove(path);
-            self.origins.retain(|(other, _)| *other != path);
+            self.remove(path);
         }
         match (joined.filter(|line| Some(line) != given.as_ref()), given) {
             (Some(line), Some(given)) if matches!(built_in, Some(BuiltIn::Instead(_))) => {

@@ -123,7 +123,8 @@ impl KernelConfig {
             lines: named.iter().map(|(_, at)| *at).collect(),
             whole: is_whole(&file),
             is_defconfig: file.starts_with(KernelConfig::DEFCONFIG)
-                || first_lines(&file).any(|line| line.starts_with('#') && line.contains(" defconfig generated ")),
+                || first_lines(&file).any(|line| line.starts_with('#') && line.contains(GENERATED))
+                || is_saved(&file),
             version,
             release,
         })
@@ -216,11 +217,6 @@ impl KernelConfig {
         named.take_while(|(name, _)| name.starts_with(prefix)).any(|(_, value)| value == "y")
     }
 
-    /// True if the file says that the option is off.
-    pub(crate) fn is_off(&self, option: &str) -> bool {
-        self.value(option) == Some("n")
-    }
-
     /// Returns true if the option is `y`, but not if it is `m`.
     pub fn is_on(&self, option: &str) -> bool {
         self.value(option) == Some("y")
@@ -289,6 +285,47 @@ fn is_whole(text: &str) -> bool {
     if ended.is_empty() { is_old() } else { ended.contains(last) }
 }
 
+/// Number of options below which a file without a heading may be a fragment. The smallest defconfigs of arch/ that a
+/// board boots have about as many.
+const SAVED: usize = 80;
+
+/// The first options of init/Kconfig, which is the first menu of every architecture; powerpc and mips have the choice of
+/// the processor before it.
+const FIRST: &[&str] = &[
+    "AUDIT",
+    "BLK_DEV_INITRD",
+    "BSD_PROCESS_ACCT",
+    "CGROUPS",
+    "HIGH_RES_TIMERS",
+    "IKCONFIG",
+    "LOCALVERSION",
+    "LOCALVERSION_AUTO",
+    "LOG_BUF_SHIFT",
+    "NO_HZ",
+    "NO_HZ_FULL",
+    "NO_HZ_IDLE",
+    "POSIX_MQUEUE",
+    "SYSVIPC",
+];
+
+/// Recognises what `make savedefconfig` writes: options only, in the order of Kconfig. Fragments are shorter, have
+/// comments, are sorted by name, or begin with other options.
+fn is_saved(text: &str) -> bool {
+    let mut names: Vec<&str> = Vec::new();
+    for (at, line) in text.split_inclusive('\n').enumerate() {
+        match assignment(line) {
+            Some((name, _)) => names.push(name),
+            None if line.trim().is_empty() || (at < 4 && line.starts_with('#')) => {}
+            None => return false,
+        }
+    }
+    let first = names.iter().take(16).filter(|name| FIRST.contains(name)).count();
+    names.len() >= SAVED && first >= 2 && !names.is_sorted()
+}
+
+/// In the first line of Armbian's defconfigs, before the series of the release.
+const GENERATED: &str = " defconfig generated with ";
+
 /// Parses the version in a header such as `# Linux/x86 6.12.9 Kernel Configuration` (scripts/kconfig/confdata.c: the
 /// main menu's title). Before 4.19 the title was `Linux Kernel Configuration` with other words around it, which is not
 /// parsed; up to 2.6.35 it is `# Linux kernel version: 2.6.23`.
@@ -296,7 +333,9 @@ fn version(text: &str) -> Option<String> {
     let head = || first_lines(text);
     let title = head().find_map(|line| line.strip_prefix("# Linux/")?.strip_suffix(" Kernel Configuration"));
     let of_title = title.and_then(|title| title.split_whitespace().nth(1));
-    let version = of_title.or_else(|| head().find_map(|line| line.strip_prefix("# Linux kernel version: ")))?;
+    let of_defconfig = || head().find_map(|line| line.split_once(GENERATED)).map(|(_, version)| version.trim());
+    let of_old = || head().find_map(|line| line.strip_prefix("# Linux kernel version: "));
+    let version = of_title.or_else(of_old).or_else(of_defconfig)?;
     version.starts_with(|c: char| c.is_ascii_digit()).then(|| version.to_owned())
 }
 

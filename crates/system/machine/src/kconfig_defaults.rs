@@ -1,8 +1,8 @@
 //! Infers the options that a configuration omits: from options that select them or that they depend on, in a defconfig
 //! from their defaults.
 
-use crate::KernelConfig;
 use crate::kconfig_known::{architecture, choice, selects};
+use crate::{KernelConfig, Setting};
 
 /// Options, each with one that it depends on: lib/Kconfig.debug, lib/Kconfig.kasan, kernel/trace/Kconfig (`if FTRACE`),
 /// kernel/rcu/Kconfig, init/Kconfig, kernel/time/Kconfig.
@@ -33,13 +33,18 @@ const DEPENDS: &[(&str, &str)] = &[
     ("SCHED_TRACER", "FTRACE"),
     ("TIMERLAT_TRACER", "FTRACE"),
     ("CPU_ISOLATION", "SMP"),
+    ("RCU_NOCB_CPU_ALL", "RCU_NOCB_CPU"),
+    ("RCU_NOCB_CPU_DEFAULT_ALL", "RCU_NOCB_CPU"),
     ("RT_GROUP_SCHED", "CGROUP_SCHED"),
     ("RT_GROUP_SCHED", "CGROUPS"),
     ("NO_HZ_FULL", "SMP"),
 ];
 
-/// Options that are off by default, unless one of [`SELECTING`] is on.
+/// Options that are off by default, unless one of [`SELECTED_BY`] is on: lib/Kconfig.debug, kernel/trace/Kconfig,
+/// kernel/rcu/Kconfig, kernel/time/Kconfig, init/Kconfig of Linux 3.10 to 7.1.
 const OFF: &[&str] = &[
+    "CGROUPS",
+    "CGROUP_SCHED",
     "DEBUG_ENTRY",
     "DEBUG_HARD_LOCKS",
     "DEBUG_KMEMLEAK",
@@ -57,6 +62,7 @@ const OFF: &[&str] = &[
     "FAULT_INJECTION",
     "FUNCTION_TRACER",
     "HARDLOCKUP_DETECTOR",
+    "HIGH_RES_TIMERS",
     "HWLAT_TRACER",
     "IRQSOFF_TRACER",
     "KASAN",
@@ -65,29 +71,39 @@ const OFF: &[&str] = &[
     "LOCKDEP",
     "LOCKUP_DETECTOR",
     "LOCK_STAT",
+    "NO_HZ",
+    "NO_HZ_FULL",
     "OSNOISE_TRACER",
     "PREEMPT_RT",
     "PREEMPT_TRACER",
     "PROVE_LOCKING",
+    "RCU_EXPERT",
+    "RCU_LAZY",
+    "RCU_NOCB_CPU",
+    "RCU_NOCB_CPU_ALL",
+    "RCU_NOCB_CPU_DEFAULT_ALL",
+    "RT_GROUP_SCHED",
+    "RT_GROUP_SCHED_DEFAULT_DISABLED",
     "SCHED_TRACER",
     "SLUB_DEBUG_ON",
     "SOFTLOCKUP_DETECTOR",
     "TIMERLAT_TRACER",
 ];
 
-/// Options that select others of [`OFF`].
-const SELECTING: &[&str] = &[
-    "PROVE_LOCKING",
-    "LOCK_STAT",
-    "DEBUG_LOCK_ALLOC",
-    "DEBUG_WW_MUTEX_SLOWPATH",
-    "KCSAN",
-    "KASAN",
-    "KMSAN",
-    "TIMERLAT_TRACER",
-    "OSNOISE_TRACER",
-    "STACK_TRACER",
+/// Options of [`OFF`] with those that select them: lib/Kconfig.debug, kernel/trace/Kconfig.
+const SELECTED_BY: &[(&str, &[&str])] = &[
+    ("DEBUG_LOCK_ALLOC", &["DEBUG_WW_MUTEX_SLOWPATH", "LOCK_STAT", "PROVE_LOCKING"]),
+    ("DEBUG_MUTEXES", LOCKS),
+    ("DEBUG_RT_MUTEXES", LOCKS),
+    ("DEBUG_RWSEMS", LOCKS),
+    ("DEBUG_SPINLOCK", LOCKS),
+    ("DEBUG_WW_MUTEX_SLOWPATH", &["PROVE_LOCKING"]),
+    ("FUNCTION_TRACER", &["STACK_TRACER"]),
+    ("LOCKDEP", LOCKS),
+    ("OSNOISE_TRACER", &["TIMERLAT_TRACER"]),
 ];
+
+const LOCKS: &[&str] = &["DEBUG_LOCK_ALLOC", "DEBUG_WW_MUTEX_SLOWPATH", "LOCK_STAT", "PROVE_LOCKING"];
 
 /// Returns the value of an option without a prompt, which others select or give its default, whatever its line says.
 pub(crate) fn selected(option: &str, config: &KernelConfig) -> Option<(&'static str, &'static str)> {
@@ -102,7 +118,7 @@ pub(crate) fn selected(option: &str, config: &KernelConfig) -> Option<(&'static 
 
 /// Returns the value of an option that is not mentioned, and the reason.
 pub(crate) fn of(option: &str, config: &KernelConfig) -> Option<(String, &'static str)> {
-    let (on, off) = (|name: &str| config.is_on(name), |name: &str| config.is_off(name));
+    let on = |name: &str| config.is_on(name);
     let is_rt = on("PREEMPT_RT") || on("PREEMPT_RT_FULL");
     // The option has a prompt on a real-time kernel, so `make` writes a line for it (kernel/rcu/Kconfig; in the real-time
     // patches before 5.12).
@@ -118,6 +134,10 @@ pub(crate) fn of(option: &str, config: &KernelConfig) -> Option<(String, &'stati
     if config.is_whole() {
         return None;
     }
+    // kernel/time/Kconfig selects them.
+    if matches!(option, "RCU_NOCB_CPU" | "CPU_ISOLATION") && on("NO_HZ_FULL") {
+        return Some(("y".to_owned(), "NO_HZ_FULL selects it"));
+    }
     // arch/*/Kconfig: of these there is no other kernel, NR_CPUS is 1 without SMP, and the tick's mode depends on it.
     if option == "SMP"
         && (matches!(architecture(config), Some("arm64" | "s390"))
@@ -126,11 +146,19 @@ pub(crate) fn of(option: &str, config: &KernelConfig) -> Option<(String, &'stati
     {
         return Some(("y".to_owned(), "another option depends on it"));
     }
+    // "sched: Add support for lazy preemption" and its parts below arch/, in the real-time patches from 3.6 on.
+    if option == "PREEMPT_LAZY"
+        && on("PREEMPT_RT_FULL")
+        && matches!(architecture(config), Some("x86" | "arm" | "arm64" | "powerpc"))
+        && config.release().is_none_or(|release| release >= (3, 6))
+    {
+        return Some(("y".to_owned(), "PREEMPT_RT_FULL selects it on this architecture"));
+    }
     // "sched: Disable CONFIG_RT_GROUP_SCHED on RT", in the real-time patches since 3.0.
     if option == "RT_GROUP_SCHED" && on("PREEMPT_RT_FULL") {
         return Some(("n".to_owned(), "not set: PREEMPT_RT_FULL excludes it"));
     }
-    if DEPENDS.iter().any(|(name, needs)| *name == option && off(needs)) {
+    if DEPENDS.iter().any(|(name, needs)| *name == option && config.get(needs) == Setting::Off) {
         return Some(("n".to_owned(), "not set: its dependency is off"));
     }
     // drivers/cpufreq/Kconfig.
@@ -158,8 +186,23 @@ pub(crate) fn of(option: &str, config: &KernelConfig) -> Option<(String, &'stati
         // Without a prompt since Linux 4.13, and selected by the other two; before, it has a prompt and no default.
         "LOCKUP_DETECTOR" if on("SOFTLOCKUP_DETECTOR") || on("HARDLOCKUP_DETECTOR") => Some("y"),
         "HARDLOCKUP_DETECTOR" if on("LOCKUP_DETECTOR") => None,
+        // arch/*/Kconfig: no default. Others select it on powerpc and mips.
+        "SMP" => matches!(architecture(config), Some("x86" | "arm" | "riscv")).then_some("n"),
+        "CPU_ISOLATION" => matches!(config.get("SMP"), Setting::Is(_)).then_some("y"),
+        "CGROUPS" | "CGROUP_SCHED" if on("SCHED_AUTOGROUP") => Some("y"),
+        "NO_HZ_COMMON" => Some(if on("NO_HZ") || on("NO_HZ_IDLE") || on("NO_HZ_FULL") { "y" } else { "n" }),
+        // On by default with HAVE_PREEMPT_DYNAMIC_CALL, which x86 selects (kernel/Kconfig.preempt).
+        "PREEMPT_DYNAMIC" => architecture(config).is_some_and(|arch| arch != "x86").then_some("n"),
+        // The choice of kernel/Kconfig.hz; other architectures have one of their own.
+        "HZ" => {
+            let is_common = matches!(architecture(config), Some("x86" | "arm64" | "riscv" | "powerpc" | "loongarch"));
+            (is_common && !config.has_on("HZ_")).then_some("250")
+        }
         "DETECT_HUNG_TASK" => Some(if on("SOFTLOCKUP_DETECTOR") || on("LOCKUP_DETECTOR") { "y" } else { "n" }),
-        _ => (OFF.contains(&option) && !SELECTING.iter().any(|name| on(name))).then_some("n"),
+        _ => {
+            let by = SELECTED_BY.iter().find(|(name, _)| *name == option).map(|(_, by)| *by).unwrap_or_default();
+            (OFF.contains(&option) && !by.iter().any(|name| on(name))).then_some("n")
+        }
     };
     default.map(|value| (value.to_owned(), "the default, as this is a defconfig"))
 }

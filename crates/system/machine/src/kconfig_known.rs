@@ -115,11 +115,23 @@ const PREFIXES: &[(&str, &str)] = &[
 const ARM: &[&str] =
     &["AEABI", "ARM_APPENDED_DTB", "ARM_ATAG_DTB_COMPAT", "ARM_LPAE", "ARM_THUMB", "ARM_THUMBEE", "ARM_UNWIND"];
 
+/// Options of arch/loongarch/Kconfig and of arch/riscv/Kconfig.errata that no other architecture has.
+const OTHERS: &[(&str, &str)] = &[
+    ("CPU_HAS_LASX", "loongarch"),
+    ("CPU_HAS_LSX", "loongarch"),
+    ("ERRATA_ANDES", "riscv"),
+    ("ERRATA_SIFIVE", "riscv"),
+    ("ERRATA_THEAD", "riscv"),
+];
+
 /// The only architecture that the names of the options fit; `None` if there are several.
 fn by_names(config: &KernelConfig) -> Option<&'static str> {
     let of_prefix = PREFIXES.iter().filter(|(prefix, _)| config.has_on(prefix)).map(|(_, name)| *name);
-    let mut fitting = of_prefix.chain(ARM.iter().any(|option| config.is_on(option)).then_some("arm"));
-    fitting.next().filter(|_| fitting.next().is_none())
+    let of_arm = ARM.iter().any(|option| config.is_on(option)).then_some("arm");
+    let of_others = OTHERS.iter().filter(|(option, _)| config.is_on(option)).map(|(_, name)| *name);
+    let mut fitting = of_prefix.chain(of_arm).chain(of_others);
+    let first = fitting.next()?;
+    fitting.all(|other| other == first).then_some(first)
 }
 
 /// The architecture of a configuration as a folder of arch/: by its options, else by its heading.
@@ -221,6 +233,8 @@ mod tests {
             ("CONFIG_X86_MSR=y\nCONFIG_ARM64_CRYPTO=y\n", None),
             ("CONFIG_X86_MSR=m\n# CONFIG_ARM64_CRYPTO is not set\n", None),
             ("CONFIG_HZ=250\n", None),
+            ("CONFIG_CPU_HAS_LSX=y\nCONFIG_CPU_HAS_LASX=y\n", Some("loongarch")),
+            ("CONFIG_ERRATA_THEAD=y\n", Some("riscv")),
         ] {
             assert_eq!(architecture(&KernelConfig::from_bytes("/x", text.as_bytes()).unwrap()), expected, "{text}");
         }

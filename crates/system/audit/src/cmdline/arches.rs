@@ -35,6 +35,19 @@ const PARAMETERS: &[(&str, &[Since])] = &[
     ),
     ("mmio_stale_data", X86),
     ("nohalt", &[("ia64", EVER, EVER)]),
+    // GENERIC_IDLE_POLL_SETUP (kernel/sched/idle.c; arch/*/Kconfig of 3.10 to 7.1).
+    (
+        "nohlt",
+        &[
+            ("arm", EVER, EVER),
+            ("arm64", (3, 14), (4, 4)),
+            ("microblaze", EVER, EVER),
+            ("mips", (6, 1), (6, 6)),
+            ("powerpc", (6, 1), (6, 6)),
+            ("riscv", (5, 14), (5, 15)),
+            ("sh", EVER, EVER),
+        ],
+    ),
     ("nohpet", X86),
     ("nopti", &[("powerpc", EVER, EVER), ("x86", EVER, EVER)]),
     (
@@ -66,7 +79,7 @@ const PARAMETERS: &[(&str, &[Since])] = &[
 ];
 
 /// The folder of arch/ for a machine (`uname -m`).
-fn folder(machine: &str) -> &str {
+pub(crate) fn folder(machine: &str) -> &str {
     match machine {
         "x86_64" | "i386" | "i486" | "i586" | "i686" => "x86",
         "aarch64" | "armv8l" => "arm64",

@@ -181,7 +181,8 @@ impl Isolation {
             if let Some((_, _, old)) = old {
                 let text = format!("`{}` is ignored: the kernel uses the earlier `{}`", scrub(word), scrub(old));
                 let more = ", and until Linux 5.17 isolcpus= and nohz_full= must name the same CPUs";
-                self.overruled.push((key(word), text + if is_one { more } else { "" }));
+                let is_other = is_one && key(word) != key(old);
+                self.overruled.push((key(word), text + if is_other { more } else { "" }));
                 return;
             }
             set.retain(|of| !self.of.iter().any(|(known, ..)| known == of));

@@ -67,18 +67,63 @@ const SINCE: &[(&str, Release)] = &[
     ("zswap.enabled", (3, 11)),
 ];
 
-/// Stable releases to which mitigations= of Linux 5.2 was backported (commit 98af8452945c).
-const MITIGATIONS: [(u32, u32, u32); 7] =
-    [(3, 16, 68), (4, 4, 180), (4, 9, 176), (4, 14, 119), (4, 19, 43), (5, 0, 16), (5, 1, 2)];
+/// Parameters about mitigations of processor vulnerabilities, with the mainline release that added them on x86 (kpti,
+/// nospectre_bhb and ssbd: on 64-bit Arm). Stable releases and distributions took many of them over.
+const MITIGATED: &[(&str, Release)] = &[
+    ("gather_data_sampling", (6, 5)),
+    ("indirect_target_selection", (6, 15)),
+    ("kpti", (4, 16)),
+    ("l1tf", (4, 19)),
+    ("mds", (5, 2)),
+    ("mitigations", (5, 2)),
+    ("mmio_stale_data", (5, 19)),
+    ("nopti", (4, 15)),
+    ("nospec_store_bypass_disable", (4, 17)),
+    ("nospectre_bhb", (5, 17)),
+    ("nospectre_v1", (5, 3)),
+    ("nospectre_v2", (4, 15)),
+    ("pti", (4, 15)),
+    ("reg_file_data_sampling", (6, 9)),
+    ("retbleed", (5, 19)),
+    ("spec_rstack_overflow", (6, 5)),
+    ("spec_store_bypass_disable", (4, 17)),
+    ("spectre_bhi", (6, 9)),
+    ("spectre_v2", (4, 15)),
+    ("spectre_v2_user", (5, 0)),
+    ("srbds", (5, 8)),
+    ("ssbd", (4, 19)),
+    ("tsa", (6, 16)),
+    ("tsx", (5, 4)),
+    ("tsx_async_abort", (5, 4)),
+    ("vmscape", (6, 17)),
+];
 
-/// Like [`lacks`], by the patch level. Distributions number their kernels `4.19.0`, which does not show what was
-/// backported to them.
-pub(crate) fn lacks_at(word: &str, (major, minor, patch): (u32, u32, u32)) -> Option<String> {
-    let (.., since) = MITIGATIONS.iter().find(|known| (known.0, known.1) == (major, minor))?;
-    let lacks = key(word) == "mitigations" && (1..*since).contains(&patch);
-    lacks.then(|| {
-        format!("mitigations is supported since Linux {major}.{minor}.{since}, and this is {major}.{minor}.{patch}")
-    })
+/// A parameter, the folder of arch/ if only that is meant, and stable releases with their first patch level that has it.
+type Stable = (&'static str, Option<&'static str>, &'static [(u32, u32, u32)]);
+
+/// Stable releases that took a parameter over: commits 98af8452945c (5.2) and a2059825986a
+/// (5.3, on x86; powerpc had nospectre_v1 before).
+const STABLE: &[Stable] = &[
+    ("mitigations", None, &[(3, 16, 68), (4, 4, 180), (4, 9, 176), (4, 14, 119), (4, 19, 43), (5, 0, 16), (5, 1, 2)]),
+    ("nospectre_v1", Some("x86"), &[(4, 14, 137), (4, 19, 65), (5, 2, 7)]),
+];
+
+/// Like [`lacks`], by the patch level. `arch` is a folder of arch/. Distributions number their kernels `4.19.0`, which
+/// does not show what was backported to them.
+pub(crate) fn lacks_at(word: &str, (major, minor, patch): (u32, u32, u32), arch: Option<&str>) -> Option<String> {
+    let key = key(word);
+    let (.., since) = STABLE.iter().find(|(name, of, _)| *name == key && (of.is_none() || *of == arch))?;
+    let (.., since) = since.iter().find(|known| (known.0, known.1) == (major, minor))?;
+    let lacks = (1..*since).contains(&patch);
+    lacks
+        .then(|| format!("{key} is supported since Linux {major}.{minor}.{since}, and this is {major}.{minor}.{patch}"))
+}
+
+/// Returns true for a parameter about a mitigation that mainline added after this release: only its patch level, or its
+/// distributor, shows if it has it.
+pub(crate) fn may_be_backported(word: &str, release: Release) -> bool {
+    let key = key(word);
+    MITIGATED.iter().any(|(name, since)| *name == key && release < *since)
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,9 +171,7 @@ pub(crate) fn has(word: &str, release: Release) -> bool {
     let has = |Parameter { first, last, .. }: &Parameter| {
         first.is_none_or(|first| first <= release) && last.is_none_or(|last| release <= last)
     };
-    // Stable releases took it over.
-    let is_doubtful = key == "mitigations" && release < (5, 2);
-    is_covered && !is_doubtful && find(&key).is_some_and(has)
+    is_covered && !may_be_backported(&key, release) && find(&key).is_some_and(has)
 }
 
 /// Returns the parameters that a release may have, or those of all listed ones if it is unknown.
@@ -140,7 +183,8 @@ pub(super) fn of(release: Option<Release>) -> impl Iterator<Item = &'static str>
 /// Explains why a mainline kernel of this release does not support a parameter that other releases do, as a sentence.
 pub(crate) fn lacks(word: &str, release: Release) -> Option<String> {
     let key = key(word);
-    let is_backported = key == "mitigations" && MITIGATIONS.iter().any(|known| (known.0, known.1) == release);
+    let stable = STABLE.iter().find(|(name, ..)| *name == key).map(|(.., stable)| *stable).unwrap_or_default();
+    let is_backported = stable.iter().any(|known| (known.0, known.1) == release);
     let why = match SINCE.iter().find(|(name, _)| *name == key) {
         _ if is_backported => None,
         Some((_, since)) if release < *since => Some(format!("since Linux {}", show(*since))),
@@ -279,12 +323,20 @@ mod tests {
 
     #[test]
     fn a_patch_level_decides_what_stable_releases_took_over() {
-        assert!(lacks_at("mitigations=off", (4, 19, 13)).is_some_and(|said| said.contains("4.19.43")));
-        for (word, release) in
-            [("mitigations=off", (4, 19, 43)), ("mitigations=off", (4, 19, 0)), ("nopti", (4, 19, 13))]
-        {
-            assert_eq!(lacks_at(word, release), None, "{word} {release:?}");
+        let at = |word, release, arch| lacks_at(word, release, Some(arch));
+        assert!(at("mitigations=off", (4, 19, 13), "arm64").is_some_and(|said| said.contains("4.19.43")));
+        assert!(at("nospectre_v1", (4, 19, 13), "x86").is_some_and(|said| said.contains("4.19.65")));
+        for (word, release, arch) in [
+            ("mitigations=off", (4, 19, 43), "x86"),
+            ("mitigations=off", (4, 19, 0), "x86"),
+            ("nopti", (4, 19, 13), "x86"),
+            ("nospectre_v1", (4, 19, 65), "x86"),
+            ("nospectre_v1", (4, 19, 13), "powerpc"),
+        ] {
+            assert_eq!(at(word, release, arch), None, "{word} {release:?}");
         }
+        assert!(may_be_backported("srbds=off", (5, 4)) && !may_be_backported("srbds=off", (5, 10)));
+        assert!(MITIGATED.is_sorted() && STABLE.is_sorted());
     }
 
     #[test]

@@ -33,6 +33,43 @@ const ADDED: &[(&str, &str, Release)] = &[
     ("tsc", "watchdog", (6, 3)),
 ];
 
+/// Parameters with a list of words, each of which begins with one of these (strncmp()); others are logged and ignored:
+/// intel_iommu_setup() of drivers/iommu/intel/iommu.c, parse_amd_iommu_options() of drivers/iommu/amd/init.c (for which
+/// `on`, that many guides name, is what it does anyway). The lists are those of all releases since 3.10.
+const LISTS: &[(&str, &[&str])] = &[
+    (
+        "intel_iommu",
+        &[
+            "on",
+            "off",
+            "igfx_off",
+            "forcedac",
+            "strict",
+            "sp_off",
+            "ecs_off",
+            "sm_on",
+            "sm_off",
+            "tboot_noforce",
+            "nobounce",
+        ],
+    ),
+    (
+        "amd_iommu",
+        &[
+            "on",
+            "off",
+            "fullflush",
+            "force_enable",
+            "force_isolation",
+            "pgtbl_v1",
+            "pgtbl_v2",
+            "irtcachedis",
+            "nohugepages",
+            "v2_pgsizes_only",
+        ],
+    ),
+];
+
 /// Names of the clocksources of x86, Arm and guests; small boards have others.
 const CLOCKS: &[&str] = &["tsc", "hpet", "acpi_pm", "jiffies", "pit", "kvm-clock", "arch_sys_counter"];
 
@@ -49,6 +86,12 @@ pub(crate) fn refused(word: &str, release: Option<Release>) -> Option<String> {
     if let Some((_, values)) = WORDS.iter().find(|(known, _)| *known == name) {
         let values = (!values.contains(&value)).then(|| values.join(", "))?;
         return Some(format!("`{shown}` is not among the values that Linux supports: {values}"));
+    }
+    if let Some((_, known)) = LISTS.iter().find(|(list, _)| *list == name) {
+        let is_one = |part: &&str| part.is_empty() || known.iter().any(|word| part.starts_with(word));
+        let other = scrub(value.split(',').find(|part| !is_one(part))?);
+        let hint = if other == "pt" { ": iommu=pt selects pass-through" } else { "" };
+        return Some(format!("Linux ignores `{other}` of `{shown}`, which is not a value of {name}{hint}"));
     }
     match name.as_str() {
         // get_option() of lib/cmdline.c requires a number.
@@ -152,6 +195,9 @@ mod tests {
             ("highres=maybe", "neither on nor off"),
             ("intel_idle.max_cstate=none", "no limit"),
             ("mitigations=off,nosmt", "not supported"),
+            ("intel_iommu=pt", "iommu=pt selects"),
+            ("intel_iommu=on,igfx", "ignores `igfx`"),
+            ("amd_iommu=pt", "iommu=pt selects"),
         ] {
             let text = refused(word, None).unwrap_or_default();
             assert!(text.contains(said), "{word}: {text}");
@@ -182,6 +228,9 @@ mod tests {
             "mitigations=auto,nosmt",
             "mitigations=auto,no_guest_host,no_guest_guest",
             "intel_idle.max_cstate=0x1",
+            "intel_iommu=on,sm_on",
+            "amd_iommu=on",
+            "amd_iommu=fullflush",
         ] {
             assert_eq!(refused(word, None), None, "{word}");
         }

@@ -30,10 +30,19 @@ impl Rules {
     pub fn misfit(&self, machine: &dyn Machine, context: &Context, word: &str) -> Option<Misfit> {
         misfit(&self.sight(machine, context, Offers::default()), word)
     }
+
+    /// Explains why a change of the boot loader's files cannot remove the parameter `name`; `None` if it can.
+    pub fn kept(&self, machine: &dyn Machine, context: &Context, name: &str) -> Option<Misfit> {
+        kept(&self.sight(machine, context, Offers::default()), name)
+    }
 }
 
 pub(crate) fn misfit(sight: &Sight, word: &str) -> Option<Misfit> {
-    ignored(sight).or_else(|| overruled(sight, word)).or_else(|| lacks(sight, word)).or_else(|| without(sight, word))
+    ignored(sight)
+        .or_else(|| replaced(sight))
+        .or_else(|| overruled(sight, word))
+        .or_else(|| lacks(sight, word))
+        .or_else(|| without(sight, word))
 }
 
 fn built_in(sight: &Sight) -> Option<BuiltIn> {
@@ -60,18 +69,41 @@ pub(crate) fn conditions(sight: &Sight, word: &str) -> impl Iterator<Item = Stri
     since.into_iter().chain(only)
 }
 
-/// Words that are built in behind the boot loader's line overrule it.
+/// Words that are built in behind the boot loader's line overrule it, and so do those before it where the first of
+/// several counts (kernel/sched/isolation.c, housekeeping_setup).
 fn overruled(sight: &Sight, word: &str) -> Option<Misfit> {
-    let BuiltIn::Behind(line) = built_in(sight)? else { return None };
+    const FIRST: &[&str] = &["isolcpus", "nohz_full"];
+    let (line, place) = match built_in(sight)? {
+        BuiltIn::Behind(line) => (line, "ends"),
+        BuiltIn::Before(line) if FIRST.contains(&key(word).as_str()) => (line, "begins"),
+        _ => return None,
+    };
     let other = same(&line, word)?;
-    let why = format!("no effect: CONFIG_CMDLINE ends the line with `{other}`");
+    let why = format!("no effect: CONFIG_CMDLINE {place} the line with `{other}`, {ELSEWHERE}");
     (other != word).then_some(Misfit { is_certain: true, why })
 }
 
+/// If the boot loader passes no line, the kernel uses the built-in one, which any word of the boot loader would replace.
+fn replaced(sight: &Sight) -> Option<Misfit> {
+    let BuiltIn::Default(line) = built_in(sight)? else { return None };
+    let is_used = sight.cmdline().is_ok_and(|running| running.trim() == line.trim());
+    let why = format!(
+        "the boot loader passes no parameter, so the kernel uses those of CONFIG_CMDLINE, all of which a first one would replace: pass `{}` with the change",
+        scrub(&line)
+    );
+    is_used.then_some(Misfit { is_certain: true, why })
+}
+
+/// The next step where no boot file can change a parameter.
+const ELSEWHERE: &str =
+    "which no boot file changes: build the kernel with another CONFIG_CMDLINE, or boot another kernel";
+
 /// Explains why the parameter `name` cannot be removed from the boot loader's line.
 pub(crate) fn kept(sight: &Sight, name: &str) -> Option<Misfit> {
-    let (BuiltIn::Before(line) | BuiltIn::Behind(line)) = built_in(sight)? else { return ignored(sight) };
-    let why = format!("CONFIG_CMDLINE has `{}`: change that", same(&line, name)?);
+    let (BuiltIn::Before(line) | BuiltIn::Behind(line)) = built_in(sight)? else {
+        return ignored(sight).or_else(|| replaced(sight));
+    };
+    let why = format!("`{}` is in CONFIG_CMDLINE, {ELSEWHERE}", same(&line, name)?);
     Some(Misfit { is_certain: true, why })
 }
 

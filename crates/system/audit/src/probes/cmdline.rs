@@ -178,7 +178,8 @@ pub(crate) fn unsupported(sight: &Sight, word: &str) -> Option<String> {
         return None;
     }
     let (release, arch) = (series(sight), sight.text(ARCH, &mut Notes::default()).ok());
-    let at = || releases::lacks_at(word, self::release(sight, &mut Notes::default()).ok()?);
+    let folder = arch.as_deref().map(arches::folder);
+    let at = || releases::lacks_at(word, self::release(sight, &mut Notes::default()).ok()?, folder);
     foreign::unknown(word)
         .or_else(|| arches::lacks_on(word, release, arch.as_deref()?))
         .or_else(|| releases::lacks(word, release?))
@@ -197,7 +198,8 @@ fn of_others(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
         let mut all: Vec<String> = words.iter().filter_map(|word| unsupported(sight, word)).collect();
         let mut before = BTreeSet::new();
         all.retain(|sentence| before.insert(sentence.clone()));
-        all.extend(sight.cmdline().map(|line| idle_lists(sight, &line)).unwrap_or_default());
+        let more = sight.cmdline().map(|line| idle_lists(sight, &line)).unwrap_or_default();
+        all.extend(more.into_iter().filter(|sentence| !before.contains(sentence)));
         all
     });
     let reading = listed(found);
@@ -222,7 +224,9 @@ pub(crate) fn built(sight: &Sight, word: &str) -> Option<(Built, String)> {
 fn undecided(sight: &Sight, _: &With, _: &mut Notes) -> Reading {
     let release = series(sight);
     let is_open = |word: &&String| match built(sight, word) {
+        _ if unsupported(sight, word).is_some() => false,
         Some((found, _)) => found == Built::Open && !asks_nothing(word),
+        None if release.is_some_and(|release| releases::may_be_backported(word, release)) => true,
         None => names::is_tuning(word) && !release.is_some_and(|release| releases::has(word, release)),
     };
     listed(words(sight, &mut Notes::default()).map(|words| words.iter().filter(is_open).map(|w| scrub(w)).collect()))

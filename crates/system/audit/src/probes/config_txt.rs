@@ -224,6 +224,12 @@ fn core(found: &Found) -> Result<&'static str, Gap> {
         let name = line.value().split(',').next().unwrap_or_default();
         line.key() == "dtoverlay" && OTHER_UART.contains(&name)
     };
+    let set = |key, all| -> Result<Option<u32>, Gap> { Ok(mhz(found, key)?.or(mhz(found, all)?)) };
+    let (least, most) = (set("core_freq_min", "gpu_freq_min")?, set("core_freq", "gpu_freq")?);
+    // Whatever the UART needs, equal limits leave no choice.
+    if least.zip(most).is_some_and(|(least, most)| least >= most) {
+        return Ok("limits");
+    }
     if value(found, "enable_uart")? == Some("1") {
         let moved = found.lines.iter().find(|line| is_moved(line));
         let is_mini = |model: &String| MINI_UART.iter().any(|name| model.contains(name));
@@ -235,14 +241,12 @@ fn core(found: &Found) -> Result<&'static str, Gap> {
             (None, Some(_)) => {}
         }
     }
-    let set = |key, all| -> Result<Option<u32>, Gap> { Ok(mhz(found, key)?.or(mhz(found, all)?)) };
     let stock_least = stock(found, "core_freq").map(|most| match most {
         910 => 500,
         500 => 200,
         _ => 250,
     });
-    let least = set("core_freq_min", "gpu_freq_min")?.or(stock_least);
-    let most = set("core_freq", "gpu_freq")?.or_else(|| stock(found, "core_freq"));
+    let (least, most) = (least.or(stock_least), most.or_else(|| stock(found, "core_freq")));
     match least.zip(most) {
         Some((least, most)) => Ok(if least >= most { "limits" } else { "no" }),
         None => Err(Gap::new("the core clock of this board", Cause::NotGiven)),

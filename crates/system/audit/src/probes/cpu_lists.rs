@@ -2,6 +2,7 @@
 
 use super::cmdline::built;
 use super::kernel::{backports, release};
+use super::offload::{NOCBS_CHECKED, offload_list, offloaded_partly, polls_for_nobody};
 use super::open_lists::{in_any_machine, least_last, shown};
 use super::{CONFIG_READS, CPU_SET_READS, Probe, With};
 use crate::cmdline::isolcpus::Isolation;
@@ -35,11 +36,9 @@ pub(super) const PROBES: &[Probe] = &[
     Probe { name: "isolcpus-doubtful", with: &[], reads: ISOLCPUS, run: isolcpus_doubtful },
     // The CPUs that isolcpus= excludes from load balancing, or `none`; absent without isolcpus=.
     Probe { name: "isolcpus-domain", with: &[], reads: ISOLCPUS, run: isolcpus_domain },
-    // CPUs whose RCU callbacks are offloaded by the command line or the kernel's configuration, or `none`.
-    Probe { name: "offloaded", with: &[], reads: ISOLCPUS, run: offloaded_cpus },
 ];
 
-const ISOLCPUS: &[&[&str]] = &[CMDLINE, &[POSSIBLE], CONFIG_READS];
+pub(super) const ISOLCPUS: &[&[&str]] = &[CMDLINE, &[POSSIBLE], CONFIG_READS];
 
 /// Parameters whose lists the kernel parses, and one whose list systemd parses.
 pub(super) const NAMES: &[&str] =
@@ -132,25 +131,6 @@ impl Lists<'_> {
     }
 }
 
-/// Since this release a bad list offloads every CPU, and `all` is supported: "rcu: Report error for bad rcu_nocbs=
-/// parameter values" and "rcu: Allow rcu_nocbs= to specify all CPUs", both of Linux 5.2 (rcu_nocb_setup,
-/// kernel/rcu/tree_plugin.h).
-const NOCBS_CHECKED: Release = (5, 2);
-
-fn offload_list(value: &str, scope: Scope) -> Result<CpuList, String> {
-    match value.eq_ignore_ascii_case("all") {
-        true if scope.is_before(NOCBS_CHECKED) => Err("`all` is supported since Linux 5.2".to_owned()),
-        // RCU parsed this word itself before bitmap_parselist() did.
-        true => list::parse(value, Scope { release: None, ..scope }),
-        false => list::parse(value, scope),
-    }
-}
-
-/// Before Linux 5.2 the CPUs before a mistake are offloaded: rcu_nocb_setup() ignores the result of cpulist_parse().
-fn offloaded_partly(value: &str, scope: Scope) -> CpuList {
-    list::parse_partly(value, scope).0
-}
-
 /// Recognises a word that was probably meant as part of a list: `isolcpus= 2,3`, `rcu_nocbs:2,3`.
 fn stray(word: &str) -> Option<String> {
     let is_list = word.starts_with(|c: char| c.is_ascii_digit() || c == '=')
@@ -174,7 +154,7 @@ fn torn(list: &str, word: &str) -> Option<String> {
 }
 
 /// Returns what a list may contain; if the last CPU is unknown, it is assumed to be [`least_last`] plus `more`.
-fn scope(sight: &Sight, line: &str, possible: Option<&CpuList>, more: u32) -> Scope {
+pub(super) fn scope(sight: &Sight, line: &str, possible: Option<&CpuList>, more: u32) -> Scope {
     let last = possible.and_then(|cpus| cpus.iter().last());
     let release = release(sight, &mut Notes::default()).ok().map(|(major, minor, _)| (major, minor));
     let release = release.filter(|_| !backports(sight));
@@ -211,7 +191,7 @@ pub(super) fn adds_up(sight: &Sight, line: &str) -> bool {
 }
 
 /// If the configuration is unknown, NO_HZ_FULL is assumed to be set.
-fn isolation(sight: &Sight, line: &str, possible: Option<&CpuList>, more: u32) -> Isolation {
+pub(super) fn isolation(sight: &Sight, line: &str, possible: Option<&CpuList>, more: u32) -> Isolation {
     if let Some((Built::Out, option)) = built(sight, "isolcpus") {
         let words = parameters(line).into_iter().filter(|word| key(word) == "isolcpus");
         let said =
@@ -348,14 +328,23 @@ fn offloaded(asked: &CpuList, nocbs: &CpuList, tickless: Option<&CpuList>) -> Op
     }
 }
 
-/// Sentences about lists that another word of the line leaves without effect.
+/// Sentences about lists that have no effect because of their form or another word of the line.
 pub(super) fn idle_lists(sight: &Sight, line: &str) -> Vec<String> {
     let possible = possible(sight, &mut Notes::default()).ok();
-    let isolation = isolation(sight, line, possible.as_ref(), 0);
-    let scope = scope(sight, line, possible.as_ref(), 0);
-    let mut lists = Lists { sight, line, scope, possible: possible.as_ref(), isolation, found: Vec::new() };
-    let of: Vec<(&str, Option<CpuList>)> = NAMES.iter().map(|name| (*name, lists.get(name))).collect();
-    without_effect(line).into_iter().chain(not_started(line, &of)).collect()
+    let found = |more: u32| {
+        let isolation = isolation(sight, line, possible.as_ref(), more);
+        let scope = scope(sight, line, possible.as_ref(), more);
+        let mut lists = Lists { sight, line, scope, possible: possible.as_ref(), isolation, found: Vec::new() };
+        let of: Vec<(&str, Option<CpuList>)> = NAMES.iter().map(|name| (*name, lists.get(name))).collect();
+        // Why the parameter as such has no effect is said elsewhere.
+        let is_built = !matches!(built(sight, "isolcpus"), Some((Built::Out, _)));
+        let wrong = lists.isolation.wrong.iter().filter(|text| is_built && text.contains("isolates nothing"));
+        let overruled = lists.isolation.overruled.iter().map(|(_, text)| text);
+        let own = wrong.chain(overruled).cloned();
+        own.chain(without_effect(line)).chain(not_started(line, &of)).collect()
+    };
+    let polled = polls_for_nobody(sight, line);
+    in_any_machine(found, possible.is_none()).into_iter().chain(polled).collect()
 }
 
 fn isolcpus(sight: &Sight, notes: &mut Notes, more: u32) -> Result<Option<Isolation>, Gap> {
@@ -435,42 +424,6 @@ fn isolcpus_domain(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
         Ok(None) => Reading::gap(Gap::new("/proc/cmdline isolcpus", Cause::Absent)),
         Err(gap) => Reading::gap(gap),
     }
-}
-
-/// Follows rcu_nocb_setup() and rcu_init_nohz(), kernel/rcu/tree_nocb.h; without a list, RCU_NOCB_CPU_ALL applied until
-/// 4.12, RCU_NOCB_CPU_DEFAULT_ALL since 6.0.
-fn offloaded_cpus(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
-    let line = match sight.cmdline() {
-        Ok(line) => line,
-        Err(gap) => {
-            notes.add(&gap.source, gap.cause.describe());
-            return Reading::gap(gap);
-        }
-    };
-    let is_on = |option: &str| matches!(sight.option(option, &mut Notes::default()), Ok(Value::Text(v)) if v == "y");
-    let asked = match sight.asked("rcu_nocbs", &mut Notes::default()) {
-        Ok(asked) => asked,
-        Err(gap) => return Reading::gap(gap),
-    };
-    if is_on("RCU_NOCB_CPU_ALL") || (is_on("RCU_NOCB_CPU_DEFAULT_ALL") && asked.is_none()) {
-        return Reading::word("every CPU");
-    }
-    let possible = possible(sight, &mut Notes::default()).ok();
-    let scope = scope(sight, &line, possible.as_ref(), 1);
-    let isolation = isolation(sight, &line, possible.as_ref(), 1);
-    let mut cpus: CpuList = isolation.tickless().cloned().unwrap_or_default();
-    match asked.map(|value| offload_list(&value, scope)) {
-        Some(Ok(list)) => cpus = cpus.iter().chain(list.iter()).collect(),
-        Some(Err(_)) if !scope.is_before(NOCBS_CHECKED) => return Reading::word("every CPU"),
-        Some(Err(_)) => {
-            let value = parameter(&line, "rcu_nocbs").unwrap_or_default();
-            cpus = cpus.iter().chain(offloaded_partly(&value, scope).iter()).collect();
-        }
-        None => {}
-    }
-    let cpus = if cpus.is_empty() { "none".to_owned() } else { shown(sight, &["rcu_nocbs", "nohz_full"], &cpus) };
-    notes.add("/proc/cmdline: CPUs with offloaded callbacks", &cpus);
-    Reading::word(cpus)
 }
 
 /// Returns the words of the command line that contain CPU lists.

@@ -2,7 +2,7 @@ use super::{CONFIG_READS, Probe, With};
 use crate::cmdline::{arches, releases};
 use crate::reading::{Cause, Gap, Many, Reading, Value};
 use crate::sight::{Notes, Sight, config_gap};
-use punctual_machine::{co_kernel, preemption_mode};
+use punctual_machine::{co_kernel, default_preemption, preemption_mode};
 
 const RELEASE: &str = "/proc/sys/kernel/osrelease";
 const VERSION: &str = "/proc/sys/kernel/version";
@@ -18,7 +18,8 @@ pub(super) const PROBES: &[Probe] = &[
     Probe { name: "kernel-patch", with: &[], reads: &[&[RELEASE], CONFIG_READS], run: patch },
     // Such as `6012` for 6.12.9-rt1, for comparisons.
     Probe { name: "kernel-order", with: &[], reads: &[&[RELEASE], CONFIG_READS], run: order },
-    // `rt`, `full`, `lazy`, `voluntary` or `none`.
+    // `rt`, `full`, `lazy`, `voluntary` or `none`; `lazy by default` if only the command line, which is not given,
+    // may change it.
     Probe {
         name: "preemption",
         with: &[],
@@ -104,6 +105,12 @@ fn preemption(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     }
     if let Some(mode) = preemption_mode(sight.machine, sight.config().as_ref().ok()) {
         return Reading::word(mode);
+    }
+    if let (Err(line), Ok(config)) = (sight.cmdline(), sight.config())
+        && line.is_not_given()
+        && let Some(mode) = default_preemption(sight.machine, config)
+    {
+        return Reading::word(format!("{mode} by default"));
     }
     let gap = match (shown, sight.config()) {
         (Err(gap), _) if gap.is_blocked() || gap.is_not_given() => gap,

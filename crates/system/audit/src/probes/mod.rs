@@ -19,6 +19,7 @@ pub(crate) mod kernel;
 mod limits;
 mod memory;
 mod network;
+mod offload;
 mod open_lists;
 mod partitions;
 mod ranges;
@@ -102,6 +103,7 @@ const PROBES: &[&[Probe]] = &[
     limits::PROBES,
     memory::PROBES,
     network::PROBES,
+    offload::PROBES,
     partitions::PROBES,
     ranges::PROBES,
     raspberry::PROBES,

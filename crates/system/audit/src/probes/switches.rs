@@ -5,7 +5,7 @@ use super::kernel::release;
 use super::{CONFIG_READS, Probe, With};
 use crate::cmdline::list::Release;
 use crate::cmdline::names::key;
-use crate::cmdline::values;
+use crate::cmdline::{releases, values};
 use crate::reading::{Cause, Gap, Reading};
 use crate::sight::{Notes, Sight};
 use punctual_machine::{is_preempt_rt, parameter, parameters, scrub};
@@ -20,6 +20,19 @@ pub(super) const PROBES: &[Probe] = &[
     Probe { name: "accounting-parameters", with: &[], reads: &[&[CMDLINE]], run: accounting },
     // Mitigations of processor vulnerabilities that are disabled.
     Probe { name: "mitigations-off", with: &[], reads: &[&[CMDLINE], CONFIG_READS], run: mitigations },
+    // Parameters that would disable mitigations, and that this release may have taken over from later ones.
+    Probe {
+        name: "mitigations-perhaps",
+        with: &[],
+        reads: &[&[CMDLINE], CONFIG_READS],
+        run: |sight, _, notes| {
+            let found = words(sight, notes).map(|words| {
+                let perhaps = words.iter().filter(|word| OFF.contains(&word.as_str()) && is_perhaps(sight, word));
+                perhaps.map(|word| scrub(word)).collect()
+            });
+            listed(found)
+        },
+    },
     // Sentences about parameters that would disable mitigations, but that this kernel does not support.
     Probe {
         name: "mitigations-without-effect",
@@ -31,6 +44,16 @@ pub(super) const PROBES: &[Probe] = &[
                 words(sight, notes)
                     .map(|words| words.iter().filter(is_one).filter_map(|word| unsupported(sight, word)).collect()),
             )
+        },
+    },
+    // `no` if single files of a machine are given, and the processor's vulnerabilities are not among them; else `yes`.
+    Probe {
+        name: "vulnerabilities-given",
+        with: &[],
+        reads: &[&["/sys/devices/system/cpu/vulnerabilities"]],
+        run: |sight, _, _| {
+            let listed = sight.names("/sys/devices/system/cpu/vulnerabilities");
+            Reading::word(if listed.is_err_and(|gap| gap.is_not_given()) { "no" } else { "yes" })
         },
     },
     // `yes` or `no`; absent without skew_tick=.
@@ -157,13 +180,19 @@ fn accounting(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     those(sight, "accounting", notes, |word| is_switched_on(word, ACCOUNTING))
 }
 
+/// Mainline added the parameter later: only the patch level or the distributor shows if this kernel has it.
+fn is_perhaps(sight: &Sight, word: &str) -> bool {
+    let release = release(sight, &mut Notes::default()).ok().map(|(major, minor, _)| (major, minor));
+    unsupported(sight, word).is_none() && release.is_some_and(|release| releases::may_be_backported(word, release))
+}
+
 fn mitigations(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     let release = release(sight, &mut Notes::default()).ok().map(|(major, minor, _)| (major, minor));
     let is_new = release.is_some_and(|release| release >= values::VECTORS);
     let line = sight.cmdline().unwrap_or_default();
     let pti = page_table_isolation(&line, release);
     those(sight, "mitigations that are off", notes, |word| match key(word).as_str() {
-        _ if unsupported(sight, word).is_some() => false,
+        _ if unsupported(sight, word).is_some() || is_perhaps(sight, word) => false,
         "pti" | "nopti" if pti != Some(false) => false,
         // The last of several counts.
         name if word.contains('=') && parameter(&line, name).as_deref() != word.split_once('=').map(|(_, v)| v) => {

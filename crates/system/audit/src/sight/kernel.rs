@@ -1,6 +1,6 @@
 use super::{Notes, Sight, config_gap};
 use crate::probes::cmdline::unsupported;
-use crate::reading::{Cause, Gap, Known, Many, Reading, Value};
+use crate::reading::{Cause, Gap, Known, Many, NO_OPTION, Reading, Value};
 use punctual_machine::{CUT_OFF, Read, Setting, has_variable, parameter, parameters, scrub};
 
 const CMDLINE: &str = "/proc/cmdline";
@@ -24,10 +24,7 @@ impl Sight<'_> {
                 Ok(Value::Text("n".to_owned()))
             }
             Setting::Unknown => {
-                let gap = Gap::new(
-                    source.clone(),
-                    Cause::Garbled("such option: it is truncated, or a defconfig, which omits defaults"),
-                );
+                let gap = Gap::new(source.clone(), Cause::Garbled(NO_OPTION));
                 notes.add(source, gap.cause.describe());
                 Err(gap)
             }
@@ -97,7 +94,8 @@ impl Sight<'_> {
                         true => key.starts_with(name.as_str()),
                         false => key == name.replace('-', "_"),
                     };
-                    if names.iter().any(is_one) {
+                    let value = Ok(Value::Text(scrub(&word)));
+                    if names.iter().any(is_one) && !many.items.iter().any(|item| item.value == value) {
                         many.push("", Ok(Value::Text(scrub(&word))));
                     }
                 }

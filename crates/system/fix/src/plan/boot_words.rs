@@ -42,6 +42,9 @@ pub(super) fn wanted(
         let is_there = |words: &Vec<String>| words.iter().any(|word| word.split('=').next() == Some(name));
         // Several names in a rule may have the same cause.
         if running.as_ref().is_none_or(is_there) {
+            if let Some(kept) = request.rules.kept(request.machine, request.context, name) {
+                return Err(kept.why);
+            }
             wanted.remove.push(name.to_owned());
         }
     }

@@ -1,4 +1,5 @@
 mod back;
+mod built_in;
 mod chains;
 mod damage;
 mod defaults;

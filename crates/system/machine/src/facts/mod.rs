@@ -5,7 +5,7 @@ mod preemption;
 mod virt;
 
 pub use co_kernel::co_kernel;
-pub use preemption::{is_preempt_rt, preemption_mode};
+pub use preemption::{default_preemption, is_preempt_rt, preemption_mode};
 pub use virt::{Virtualisation, virtualisation};
 
 use crate::text::field_values;

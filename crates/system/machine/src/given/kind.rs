@@ -80,6 +80,13 @@ pub(super) fn tell(name: &str, bytes: &[u8], said: Option<Kind>) -> Result<(Kind
             Kind::ConfigTxt
         }
         Some(kind) if fits(kind, text, bytes) && (kind == Kind::Kconfig || !is_gzip) => kind,
+        Some(Kind::Cmdline) if is_environment(file_name(name), text) => {
+            return Err(GivenError::Unlike(
+                own(),
+                Kind::Cmdline.describe(),
+                "it is a boot loader's file without kernel parameters",
+            ));
+        }
         Some(kind) => return Err(GivenError::Unlike(own(), kind.describe(), kind.wanted())),
         None if is_gzip && fits(Kind::Kconfig, text, bytes) => Kind::Kconfig,
         None if is_gzip => {
@@ -180,6 +187,33 @@ fn guess(name: &str, text: &str, bytes: &[u8]) -> Result<Kind, &'static str> {
         {
             Ok(Kind::Cmdline)
         }
+        None if crate::boot_file::has_open_quote(text) => Err(UNCLOSED),
+        None if is_environment(name, text) => Err(EMPTY),
         None => Err("is not recognised by its content"),
     }
+}
+
+const UNCLOSED: &str = "sets GRUB_CMDLINE_LINUX… with a quote that is not closed (a typographic quote does not close it): update-grub fails on it";
+
+const EMPTY: &str = "is a boot loader's file, but has no kernel parameters (they would follow extraargs=, optargs=, cmdline=, bootargs= or APPEND)";
+
+/// Recognises the files of U-Boot's boot scripts: uEnv.txt, armbianEnv.txt, orangepiEnv.txt, extlinux.conf.
+fn is_environment(name: &str, text: &str) -> bool {
+    const NAMES: &[&str] = &["uenv", "armbianenv", "orangepienv", "dietpienv", "boot.cmd", "boot.scr", "extlinux"];
+    const VARIABLES: &[&str] = &[
+        "bootdelay=",
+        "bootlogo=",
+        "dtb=",
+        "fdtfile=",
+        "overlay_prefix=",
+        "overlays=",
+        "rootdev=",
+        "rootfstype=",
+        "uname_r=",
+        "user_overlays=",
+        "verbosity=",
+    ];
+    let name = name.to_ascii_lowercase();
+    let of = lines(text).filter(|line| VARIABLES.iter().any(|start| line.trim_start_matches('#').starts_with(start)));
+    NAMES.iter().any(|part| name.contains(part)) || of.count() >= 2
 }

@@ -225,3 +225,30 @@ fn words_that_the_kernel_is_built_with_are_joined() {
         (Some("pti=on"), Some("ro isolcpus=2"))
     );
 }
+
+#[test]
+fn the_name_of_the_kernels_file_has_release_and_architecture() {
+    let line = b"BOOT_IMAGE=/vmlinuz-3.10.0-862.el7.x86_64 ro nohalt\n";
+    let mut given = Given::new();
+    given.add("cmdline", line, None).unwrap();
+    assert_eq!(given.read(RELEASE).text(), Some("3.10.0-862.el7.x86_64"));
+    assert_eq!(given.read(ARCH).text(), Some("x86_64"));
+    // A configuration has its own.
+    given.add("config", CONFIG_TEXT.as_bytes(), None).unwrap();
+    assert_eq!(given.read(RELEASE), Read::NotGiven);
+    assert_eq!(given.read(ARCH).text(), Some("x86_64"));
+}
+
+#[test]
+fn a_boot_file_without_parameters_is_named() {
+    for (name, text) in [
+        ("uEnv.txt", "uname_r=5.10.168-ti-r71\nenable_uboot_overlays=1\n"),
+        ("armbianEnv.txt", "verbosity=1\noverlays=uart1\n"),
+        ("x", "verbosity=1\nbootlogo=false\nrootfstype=ext4\n"),
+    ] {
+        let said = error(name, text.as_bytes());
+        assert!(said.contains("no kernel parameters"), "{said}");
+    }
+    assert!(!error("x", b"a=1\n").contains("no kernel parameters"));
+    assert!(error("grub", "GRUB_CMDLINE_LINUX=\"quiet isolcpus=2\u{201d}\n".as_bytes()).contains("not closed"));
+}

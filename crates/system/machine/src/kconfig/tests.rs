@@ -136,3 +136,55 @@ fn a_bomb_is_refused() {
     }
     assert!(KernelConfig::from_bytes("/x", &encoder.finish().unwrap()).is_none());
 }
+
+/// A defconfig as `make savedefconfig` writes it, with these options among a hundred others.
+fn saved(options: &str) -> KernelConfig {
+    let drivers: String = (0..100).map(|at| format!("CONFIG_Z{}=y\n", 200 - at)).collect();
+    config(&format!("CONFIG_SYSVIPC=y\nCONFIG_NO_HZ=y\n{options}{drivers}"))
+}
+
+#[test]
+fn a_saved_defconfig_is_recognised() {
+    assert!(saved("").is_defconfig());
+    let fragment = |text: &str| !config(text).is_defconfig();
+    let many: String = (100..200).map(|at| format!("CONFIG_A{at}=y\n")).collect();
+    assert!(fragment("CONFIG_SYSVIPC=y\nCONFIG_NO_HZ=y\n"));
+    assert!(fragment(&many));
+    assert!(fragment(&format!("CONFIG_B=y\n{many}")));
+    assert!(fragment(&format!("CONFIG_SYSVIPC=y\nCONFIG_NO_HZ=y\nCONFIG_B=y\n{many}# Board\n")));
+}
+
+#[test]
+fn a_defconfig_decides_by_defaults() {
+    let (off, is) = (Setting::Off, |value: &str| Setting::Is(value.into()));
+    for (options, option, expected) in [
+        ("", "RT_GROUP_SCHED", off.clone()),
+        ("CONFIG_CGROUPS=y\nCONFIG_CGROUP_SCHED=y\n", "RT_GROUP_SCHED", off.clone()),
+        ("", "NO_HZ_FULL", off.clone()),
+        ("", "RCU_NOCB_CPU", off.clone()),
+        ("", "NO_HZ_COMMON", is("y")),
+        ("CONFIG_NO_HZ_FULL=y\n", "RCU_NOCB_CPU", is("y")),
+        ("CONFIG_RISCV=y\n", "SMP", off.clone()),
+        ("CONFIG_RISCV=y\n", "CPU_ISOLATION", off.clone()),
+        ("CONFIG_RISCV=y\nCONFIG_SMP=y\n", "CPU_ISOLATION", is("y")),
+        ("CONFIG_MIPS=y\n", "SMP", Setting::Unknown),
+        ("CONFIG_LOONGARCH=y\n", "HZ", is("250")),
+        ("CONFIG_ARM=y\n", "HZ", Setting::Unknown),
+        ("CONFIG_LOONGARCH=y\nCONFIG_HZ_1000=y\n", "HZ", is("1000")),
+        ("CONFIG_PPC64=y\n", "PREEMPT_DYNAMIC", off.clone()),
+        ("CONFIG_X86_64=y\n", "PREEMPT_DYNAMIC", Setting::Unknown),
+        ("", "HIGH_RES_TIMERS", off.clone()),
+        ("", "DETECT_HUNG_TASK", off.clone()),
+        ("", "FAIR_GROUP_SCHED", Setting::Unknown),
+        ("CONFIG_ARM=y\nCONFIG_PREEMPT_RT_FULL=y\n", "PREEMPT_LAZY", is("y")),
+        ("CONFIG_MIPS=y\nCONFIG_PREEMPT_RT_FULL=y\n", "PREEMPT_LAZY", Setting::Unknown),
+    ] {
+        assert_eq!(saved(options).get(option), expected, "{options} {option}");
+    }
+}
+
+#[test]
+fn a_defconfig_may_have_a_release() {
+    let made = config("# Armbian defconfig generated with 6.18\nCONFIG_NO_HZ=y\n");
+    assert_eq!((made.version(), made.is_defconfig()), (Some("6.18"), true));
+}
