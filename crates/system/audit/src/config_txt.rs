@@ -25,8 +25,8 @@ impl Line {
     }
 }
 
-/// A blank beside `=` belongs to the name or the value (Ubuntu's documentation of boards, "Edit the Raspberry Pi boot
-/// configuration").
+/// Returns the key of a line. A blank beside `=` belongs to the key or the value (Ubuntu's documentation of boards,
+/// "Edit the Raspberry Pi boot configuration").
 fn key(text: &str) -> &str {
     text.split_once('=').or_else(|| text.split_once(' ')).map_or(text, |(key, _)| key)
 }
@@ -39,7 +39,8 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// `model` is `None` if the board is unknown. `include` returns the text of another file.
+    /// Adds the settings in `text`. `model` is `None` if the board is unknown. `include` returns the text of another
+    /// file.
     pub fn read(&mut self, text: &str, model: Option<&str>, include: &mut dyn FnMut(&str) -> Option<String>) {
         self.add(text, model, include, 0);
     }
@@ -93,7 +94,8 @@ fn setting(text: &str) -> Option<&str> {
     }
 }
 
-/// Filters of one kind replace each other, those of different kinds must all match, `[all]` removes them.
+/// The filters in effect: a filter replaces an earlier one of the same kind, those of different kinds must all match,
+/// and `[all]` removes them.
 #[derive(Debug, Default)]
 struct Filters(BTreeMap<&'static str, (String, Option<bool>)>);
 

@@ -26,7 +26,7 @@ impl From<&Task> for RtThread {
 }
 
 impl Rules {
-    /// Returns the elements of one of a rule's reads; unreadable ones are omitted.
+    /// Returns the values that one `read` entry of a rule yields; unreadable ones are omitted.
     pub fn elements(
         &self,
         id: &str,
@@ -60,7 +60,8 @@ impl Rules {
         planned_threads(&sight).into_iter().map(|p| (RtThread::from(p.task), p.wanted, p.is_awaited)).collect()
     }
 
-    /// Returns kernel threads by prefix of their name; with `bound` only those bound to their CPUs.
+    /// Returns the kernel threads whose names begin with `begins`; with `bound`, only those that are bound to their
+    /// CPUs.
     pub fn kernel_threads(&self, machine: &dyn Machine, context: &Context, begins: &str, bound: bool) -> Vec<RtThread> {
         let sight = self.sight(machine, context, Offers::default());
         let fits = |task: &&Task| task.is_kernel && task.name.starts_with(begins) && (bound || !task.is_bound);

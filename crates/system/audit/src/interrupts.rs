@@ -59,7 +59,7 @@ impl Interrupts {
 }
 
 impl Row {
-    /// The effective affinity; kernels without GENERIC_IRQ_EFFECTIVE_AFF_MASK have only the requested one.
+    /// Returns the effective affinity; kernels without GENERIC_IRQ_EFFECTIVE_AFF_MASK have only the requested one.
     pub fn goes_to(&self, sight: &Sight) -> Result<CpuList, Gap> {
         let mut unnoted = Notes::default();
         let file = |name: &str| format!("/proc/irq/{}/{name}_affinity_list", self.id);
@@ -76,7 +76,7 @@ impl Row {
         self.id.parse::<u32>().is_ok() && !own.iter().any(|word| self.what.contains(word))
     }
 
-    /// The device's name: the text after chip, number and trigger type.
+    /// Returns the device's name: the text after chip, number and trigger type.
     pub fn device(&self) -> &str {
         let words: Vec<&str> = self.what.split(' ').collect();
         let behind = words.iter().position(|word| {

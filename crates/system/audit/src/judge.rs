@@ -17,7 +17,7 @@ struct Outcome {
     fix: Option<Fix>,
 }
 
-/// The result is SKIP if the severity disables the rule.
+/// Evaluates a rule. The result is SKIP if the severity disables the rule.
 pub(crate) fn judge(rule: &Rule, severity: Severity, sight: &Sight) -> Finding {
     let profile = sight.context.profile;
     let mut bench = Bench { rule, sight, readings: BTreeMap::new(), notes: Notes::default() };

@@ -4,7 +4,7 @@ use punctual_machine::Machine;
 /// Inputs besides the machine that some rules require; without them these rules are SKIP.
 #[derive(Clone, Copy, Default)]
 pub struct Offers<'m> {
-    /// The same machine at the beginning of the window.
+    /// The audited machine at the beginning of the window.
     pub before: Option<&'m dyn Machine>,
     pub pid: Option<u32>,
     pub calls: Option<&'m Calls>,

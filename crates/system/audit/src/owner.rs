@@ -76,6 +76,7 @@ impl Owner {
         }
     }
 
+    /// Describes a task and its owner, such as
     /// `multipathd (RR 99, pid 144; unit multipathd.service, package multipath-tools: checks …; 0.30 % of a CPU)`.
     pub fn describe(&self, task: &Task) -> String {
         let shown = task.show();
@@ -138,8 +139,8 @@ pub(crate) fn package(machine: &dyn Machine, program: &str) -> Option<String> {
     list.strip_suffix(".list")?.split(':').next().map(str::to_owned)
 }
 
-/// Folders in which packages install programs (Debian policy, 9.1 and 10.1): for other folders the thousand lists are
-/// not searched.
+/// Folders in which packages install programs (Debian policy, 9.1 and 10.1): for programs in other folders, the package
+/// lists (about a thousand) are not searched.
 const PLACES: &[&str] = &["/usr/", "/bin/", "/sbin/", "/lib", "/opt/", "/etc/", "/var/"];
 const LOCAL: &str = "/usr/local/";
 
@@ -172,7 +173,7 @@ fn has_line(machine: &dyn Machine, path: &str, lines: [&[u8]; 2]) -> bool {
     }
 }
 
-/// The task's CPU time during the window if there is one, else since the task started
+/// Returns the task's CPU time during the window if there is one, otherwise since the task started
 /// (Documentation/scheduler/sched-stats.rst).
 fn time(sight: &Sight, task: &Task) -> Option<String> {
     let path = format!("/proc/{}/task/{}/schedstat", task.pid, task.tid);

@@ -80,7 +80,7 @@ impl Suppression<'_> {
         let Today { year, month, day } = until;
         let state = format!("{:?}", finding.state).to_uppercase();
         if self.is_in_force {
-            format!("suppressed until {year}-{month:02}-{day:02} ({reason}); else {state}: {}", finding.summary)
+            format!("suppressed until {year}-{month:02}-{day:02} ({reason}); otherwise {state}: {}", finding.summary)
         } else {
             format!("{} (suppressed until {year}-{month:02}-{day:02}, which has passed: {reason})", finding.summary)
         }

@@ -1,4 +1,4 @@
-//! The result of a rule's read: values, and the gaps between them.
+//! The result of evaluating one `read` entry of a rule: values, and gaps for what could not be read.
 
 use punctual_machine::Read;
 
@@ -90,7 +90,7 @@ impl Cause {
         }
     }
 
-    /// Why the file was not read; `None` if it was.
+    /// Returns why the file was not read; `None` if it was read.
     pub fn of(read: &Read) -> Option<Cause> {
         match read {
             Read::Known(_) => None,
@@ -148,7 +148,8 @@ impl Reading {
 const SHOWN: usize = 6;
 
 impl Reading {
-    /// Formats for a sentence: `performance`, `policy0 ondemand, policy4 schedutil`, `performance on each of 4`.
+    /// Formats the values for a sentence: `performance`, `policy0 ondemand, policy4 schedutil`,
+    /// `performance on each of 4`.
     pub fn show(&self) -> String {
         match self {
             Reading::One(known) => show_one(known),

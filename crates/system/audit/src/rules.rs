@@ -36,7 +36,7 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// The built-in rules, shared and unchanged.
+    /// Returns the built-in rules, which are shared and never changed.
     pub fn embedded() -> &'static Rules {
         static RULES: LazyLock<Rules> = LazyLock::new(Rules::load);
         &RULES

@@ -94,7 +94,7 @@ fn choose(all: Vec<Candidate>) -> Result<Chain, BootError> {
     let evidence = chosen.installed.iter().chain(&chosen.booted).cloned().collect();
     let mut doubts: Vec<String> = chosen.not.iter().cloned().collect();
     for other in all.iter().filter(|c| c.kind != chosen.kind) {
-        let why = other.not.as_deref().unwrap_or("with no evidence that it boots the machine");
+        let why = other.not.as_deref().unwrap_or("there is no evidence that it boots the machine");
         doubts.push(format!("{} is also installed ({}): {why}", other.kind.name(), other.installed.join(", ")));
     }
     Ok(Chain { kind: chosen.kind, evidence, doubts })

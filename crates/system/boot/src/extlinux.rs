@@ -241,7 +241,7 @@ fn by_update(view: &dyn Machine, change: &Change, menu: &Menu) -> Result<Plan, S
         None if has_parts(view) => read.change(view, change)?,
         None => {
             let hand = format!(
-                "{DEFAULTS}: U_BOOT_PARAMETERS: add `{}`, remove `{}`; then u-boot-update",
+                "{DEFAULTS}: U_BOOT_PARAMETERS: add `{}`, remove `{}`; then run u-boot-update",
                 change.add.join(" "),
                 change.remove.join(" ")
             );

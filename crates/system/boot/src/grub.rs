@@ -181,8 +181,8 @@ fn trial(view: &dyn Machine, change: &Change, shell: &Shell) -> Result<Trial, St
     })
 }
 
-/// Checks that GRUB can clear next_entry by writing to its file, which it can only on plain partitions. Otherwise every
-/// boot would be the trial (00_header of grub-mkconfig and grub-reboot warn of this).
+/// Checks that GRUB can clear next_entry by writing to its file, which it can do only on plain partitions. Otherwise
+/// every boot would be the trial (00_header of grub-mkconfig and grub-reboot warn of this).
 pub(crate) fn writable(view: &dyn Machine, folder: &str) -> Result<(), String> {
     let Some((kind, device)) = mounted(view, folder) else {
         return Err(format!("the file system of {folder} is unknown"));

@@ -30,7 +30,7 @@ pub(crate) fn check(view: &dyn Machine, before: &[String], after: &[String]) -> 
     let said = match added {
         Some(_) => format!("the command line would have {will} bytes with the additions of firmware and loader"),
         None => format!(
-            "the command line would have {will} bytes plus the additions of firmware and loader, unknown without a running system"
+            "the command line would have {will} bytes plus the additions of firmware and loader, which are unknown without a running system"
         ),
     };
     match (added, will <= limit) {

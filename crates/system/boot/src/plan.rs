@@ -46,7 +46,7 @@ impl Refusal {
 pub struct Trial {
     /// The command line of the trial boot, as far as the files show.
     pub words: Vec<String>,
-    /// Files to write before. They are removed or restored afterwards, even if the parameters are kept.
+    /// Files to write before the trial boot. They are removed or restored after it, even if the parameters are kept.
     pub edits: Vec<Edit>,
     /// Command that selects the entry for the next boot only; `None` if the user has to choose it in the boot loader's
     /// menu.

@@ -151,7 +151,7 @@ fn add_pages(kernel: &[&str], fates: &mut [Fate], change: &Change, new: &mut Vec
     }
 }
 
-/// Writes the changed text. With a word, the white space before it is removed, or for the first word that after it.
+/// Writes the changed text. When a word is removed, so is the white space before it or, for the first word, after it.
 fn write(text: &str, kernel: &[Range<usize>], fates: &[Fate], new: &[String]) -> String {
     let mut out = String::new();
     let (mut at, mut has_words) = (0, false);

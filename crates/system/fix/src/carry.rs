@@ -217,7 +217,7 @@ fn took(sys: &dyn System, change: &Change) -> Result<(), String> {
             let now = text(sys, path).map_err(|e| format!("{}: {e}", path.display()))?;
             match form.same(&now, new, new) {
                 true => Ok(()),
-                false => Err(format!("{} took {} but reads {}", path.display(), new, form.value(&now, new))),
+                false => Err(format!("{} accepted {} but reads {}", path.display(), new, form.value(&now, new))),
             }
         }
         Change::File { path, new, .. } => {

@@ -104,7 +104,8 @@ pub(crate) fn file(
     Ok(Outcome::Restored(format!("{shown}: {what}")))
 }
 
-/// The content is the same, but mode, owner or time may still be those of this program's change, and are then restored.
+/// Restores mode, owner and time of a file whose content is the old one again, if these attributes still differ from
+/// the old ones.
 pub(crate) fn same_attributes(sys: &dyn System, path: &Path, now: Option<&Kept>, old: Option<&Kept>) -> io::Result<()> {
     match (now, old) {
         (Some(now), Some(old)) if now.attributes != old.attributes => sys.set_attributes(path, &old.attributes),

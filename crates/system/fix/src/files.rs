@@ -95,7 +95,8 @@ pub(crate) fn put(sys: &dyn System, path: &Path, wanted: Option<&Kept>, entry: u
     made.and_then(|()| sys.sync_folder(folder))
 }
 
-/// Returns removed and added lines between the first and last lines that both texts have in common.
+/// Returns the removed and the added lines, without the lines at the beginning and the end that both texts have in
+/// common.
 pub fn diff(old: &[u8], new: &[u8]) -> String {
     let (old, new) = (String::from_utf8_lossy(old), String::from_utf8_lossy(new));
     let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());

@@ -22,7 +22,7 @@ const LARGEST: u64 = (4 << 20) - (256 << 10);
 const MAX_DAMAGED: u64 = 100;
 /// Advice to the user if records are lost.
 const RESOLVE: &str = "`punctual undo` undoes what is known, `punctual undo --list` shows what is lost, and \
-                       `punctual undo --accept-loss` goes on without it, once the machine is as you want it";
+                       `punctual undo --accept-loss` continues without it (use it once the machine is in the state you want)";
 
 /// The journal cannot be used, so nothing may be changed.
 #[derive(Debug, thiserror::Error)]

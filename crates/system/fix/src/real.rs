@@ -28,7 +28,7 @@ const MAX_EXTENDED: usize = 64 << 10;
 #[derive(Clone, Debug, Default)]
 pub struct Real {
     root: Option<PathBuf>,
-    /// The lock that is held. Commands that run meanwhile inherit it.
+    /// The lock that is held. Commands that run while it is held inherit it.
     held: Arc<Mutex<Weak<OwnedFd>>>,
 }
 
@@ -52,7 +52,7 @@ impl Real {
     fn here(&self) -> io::Result<()> {
         match self.root {
             None => Ok(()),
-            Some(_) => Err(io::Error::new(io::ErrorKind::Unsupported, "only on the running machine")),
+            Some(_) => Err(io::Error::new(io::ErrorKind::Unsupported, "possible possible only on the running machine")),
         }
     }
 

@@ -42,7 +42,7 @@ pub struct Ran {
 }
 
 /// Lock that is held while the journal is in use. It is released when it is dropped and every command that was run
-/// meanwhile has ended.
+/// while it was held has ended.
 #[derive(Debug)]
 pub struct Lock(#[allow(dead_code)] pub(crate) Option<Arc<OwnedFd>>);
 

@@ -124,8 +124,8 @@ pub fn recover(sys: &dyn System, folder: &Path) -> Result<Option<Undone>, Journa
     Ok((!changes.is_empty()).then(|| Undone::new(&journal, changes)))
 }
 
-/// Changes that another program has modified since are left to `undo`, and are not tried again at every start. Failed
-/// ones are.
+/// Changes that another program has modified since are left to `undo`, and are not tried again at every start. Changes
+/// that could not be undone are tried again.
 fn close(journal: &mut Journal, set: u64, changes: &[Taken]) {
     if changes.iter().all(|taken| !matches!(taken.outcome, Outcome::Failed(_))) {
         let _ = journal.confirmed(set);
@@ -184,7 +184,8 @@ fn turn(sys: &dyn System, folder: &Path, set: u64) -> Result<Turn, JournalError>
     Ok(Turn::Over(Some(Undone::new(&journal, changes))))
 }
 
-/// Interval of checks, s, because the time may have been extended or everything may have been confirmed.
+/// Maximum interval between checks of a set, s: its time may have been extended, or it may have been confirmed, in the
+/// meantime.
 const LONGEST_WAIT_S: u64 = 2;
 /// Maximum number of attempts to read the journal or the boot ID.
 const MAX_TRIES: u32 = 300;

@@ -1,4 +1,4 @@
-//! What cpuset partitions do to processes that were pinned before.
+//! Effect of cpuset partitions on processes that have been pinned to CPUs.
 
 /// Explains why making a cpuset partition would unpin other processes; `None` if it would not.
 ///

@@ -86,7 +86,7 @@ fn joined<'l>(parts: impl Iterator<Item = &'l str>) -> String {
     parts.map(str::trim).collect::<Vec<_>>().join(" ")
 }
 
-/// Matches `word rest`, ignoring case (syslinux and U-Boot are not case-sensitive).
+/// Returns `rest` of a line `word rest`, ignoring case (syslinux and U-Boot are not case-sensitive).
 pub(crate) fn keyword<'l>(line: &'l str, word: &str) -> Option<&'l str> {
     let (first, rest) = line.trim().split_once([' ', '\t'])?;
     first.eq_ignore_ascii_case(word).then_some(rest.trim())

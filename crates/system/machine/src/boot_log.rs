@@ -4,7 +4,8 @@
 /// printed.
 pub const LOG_PART: &str = "# part\n";
 
-/// From init/main.c, start_kernel; arch/x86/kernel/setup.c prints `Command line:` earlier.
+/// Beginnings of the log line with the command line, from init/main.c, start_kernel; arch/x86/kernel/setup.c prints
+/// `Command line:` earlier.
 const LOGGED: &[&str] = &["Kernel command line: ", "] Command line: ", "kernel: Command line: "];
 
 pub(crate) fn is_log(text: &str) -> bool {
@@ -40,7 +41,8 @@ pub(crate) fn logged(text: &str) -> String {
     LOGGED.iter().find_map(|start| of(start)).unwrap_or_default()
 }
 
-/// The last word may be cut: its name is known if a value follows.
+/// Replaces the part of the last word that may be cut off by [`CUT_OFF`]: the word's name is known only if a value
+/// follows.
 fn without_end(line: &str) -> String {
     let (whole, last) = line.rsplit_once(' ').unwrap_or(("", line));
     let name = last.split_once('=').map(|(name, _)| format!("{name}={CUT_OFF} ")).unwrap_or_default();
@@ -68,7 +70,8 @@ pub(crate) fn logged_version(text: &str) -> Option<&str> {
     version.split(|c: char| !c.is_ascii_digit()).any(is_year).then_some(version)
 }
 
-/// The messages of the last boot in a log, as records of /dev/kmsg (Documentation/ABI/testing/dev-kmsg) behind [`LOG_PART`].
+/// Returns the messages of the last boot in a log, as records of /dev/kmsg (Documentation/ABI/testing/dev-kmsg) behind
+/// [`LOG_PART`].
 pub(crate) fn log_records(text: &str) -> Option<String> {
     if !is_log(text) {
         return None;
@@ -79,7 +82,8 @@ pub(crate) fn log_records(text: &str) -> Option<String> {
     Some(of_boot.fold(LOG_PART.to_owned(), |all, (at, message)| format!("{all}6,{at},0,-;{message}\n")))
 }
 
-/// A line without what /dev/kmsg, dmesg, a serial console, syslog or journalctl puts before the message.
+/// Returns a line without the prefix that /dev/kmsg, dmesg, a serial console, syslog or journalctl puts before the
+/// message.
 fn message(line: &str) -> &str {
     let is_record = |head: &str| head.starts_with(|c: char| c.is_ascii_digit()) && head.matches(',').count() >= 3;
     let mut rest = match line.split_once(';') {

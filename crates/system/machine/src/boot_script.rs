@@ -3,7 +3,7 @@
 use crate::boot_file::keyword;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// In a shell file, a backslash at the end of a line joins that line with the next one.
+/// Joins each line of a shell file that ends in a backslash with the next one.
 pub(crate) fn continued(text: &str) -> String {
     text.replace("\\\n", "")
 }
@@ -38,14 +38,15 @@ pub(crate) fn environment(line: &str) -> Option<String> {
     is_one.then(|| value.strip_prefix('"').and_then(|value| value.strip_suffix('"')).unwrap_or(value).to_owned())
 }
 
-/// The value of `setenv bootargs …` or `env set bootargs …`.
+/// Returns the value of `setenv bootargs …` or `env set bootargs …`.
 pub(crate) fn bootargs(command: &str) -> Option<&str> {
     let rest = keyword(command, "setenv").or_else(|| keyword(keyword(command, "env")?, "set"))?;
     let value = keyword(rest, "bootargs")?;
     Some(["\"", "'"].iter().find_map(|q| value.strip_prefix(q)?.strip_suffix(q)).unwrap_or(value))
 }
 
-/// The commands of a line, which `;` ends outside quotes; of a variable's, those of its value.
+/// Returns the commands of a line, separated by `;` outside quotes; for a line that sets a variable, the commands in
+/// its value.
 pub(crate) fn commands(line: &str) -> Vec<&str> {
     let line = line.split_once('=').filter(|(name, _)| is_name(name)).map_or(line, |(_, commands)| commands);
     let mut quote = None;
@@ -64,8 +65,8 @@ pub(crate) fn commands(line: &str) -> Vec<&str> {
 /// Stands for the words that a script adds under a condition.
 const CONDITIONAL: &str = "${condition}";
 
-/// The last of several `setenv bootargs` counts; it may refer to the value set by earlier ones. The effect of one
-/// inside an `if` is unknown.
+/// Returns the command line that a boot script sets. The last of several `setenv bootargs` counts; it may refer to the
+/// value set by earlier ones. The effect of one inside an `if` is unknown.
 pub(crate) fn script(text: &str) -> String {
     let (mut set, mut depth) = (String::new(), 0_usize);
     for command in run(text) {
@@ -96,7 +97,8 @@ pub(crate) fn script(text: &str) -> String {
     filled(&all.join(" "), &assigned(text))
 }
 
-/// The commands of a script; of an environment (`name=commands`) those that U-Boot runs, or all if that is unknown.
+/// Returns the commands of a script. Of an environment (`name=commands`), returns those that U-Boot runs, or all if
+/// that is unknown.
 fn run(text: &str) -> Vec<&str> {
     let mut macros: BTreeMap<&str, &str> = text.lines().filter_map(|line| line.trim().split_once('=')).collect();
     let lines = text.lines().filter(|line| !line.trim_start().starts_with('#'));
@@ -106,7 +108,7 @@ fn run(text: &str) -> Vec<&str> {
     }
 }
 
-/// Replaces `run name…` by the commands of these names, each the first time only.
+/// Replaces `run name…` by the commands of these names, each name only the first time.
 fn expanded<'t>(line: &'t str, macros: &mut BTreeMap<&str, &'t str>) -> Vec<&'t str> {
     let mut all = Vec::new();
     for command in commands(line) {
@@ -127,7 +129,7 @@ fn is_name(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }
 
-/// Variables that the file sets once and unconditionally.
+/// Returns the variables that the file sets once and unconditionally.
 pub(crate) fn assigned(text: &str) -> BTreeMap<String, String> {
     let (mut values, mut unknown, mut depth) = (BTreeMap::new(), BTreeSet::new(), 0_usize);
     for line in continued(text).lines().map(str::trim) {
@@ -210,7 +212,7 @@ pub(crate) fn without_commands(text: &str) -> String {
     all + rest
 }
 
-/// The name behind a `$`, with or without braces, and the rest.
+/// Returns the name after a `$`, with or without braces, and the rest.
 fn variable(text: &str) -> Option<(&str, &str)> {
     if let Some(inner) = text.strip_prefix('{') {
         return inner.split_once('}');
@@ -218,7 +220,8 @@ fn variable(text: &str) -> Option<(&str, &str)> {
     Some(text.split_at(text.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(text.len())))
 }
 
-/// The value of a variable with words for the kernel in a file that GRUB's menu reads (`set otherbootargs="…"`).
+/// Returns the value of a variable with words for the kernel in a file that GRUB's menu reads
+/// (`set otherbootargs="…"`).
 pub(crate) fn grub_variable(line: &str) -> Option<&str> {
     let (name, value) = line.trim().strip_prefix("set ")?.split_once('=')?;
     (name.ends_with("bootargs") || name.ends_with("cmdline")).then_some(value)

@@ -16,12 +16,12 @@ pub enum BuiltIn {
 }
 
 impl KernelConfig {
-    /// The words of CONFIG_CMDLINE; `None` if they are empty or unknown, or if kernels of this architecture have none.
-    /// x86: setup_arch() of arch/x86/kernel/setup.c. MIPS: bootcmdline_init() of arch/mips/kernel/setup.c. SuperH:
-    /// setup_arch() of arch/sh/kernel/setup.c. 64-bit SPARC: prom_getbootargs() of arch/sparc/prom/bootstr_64.c. The
-    /// others, with a device tree: early_init_dt_scan_chosen() of drivers/of/fdt.c, and bootcmdline_init() of
-    /// arch/loongarch/kernel/setup.c without one; 32-bit Arm without one has the built-in words first
-    /// (arch/arm/kernel/atags_parse.c).
+    /// Returns the words of CONFIG_CMDLINE, and where they are placed; `None` if they are empty or unknown, or if
+    /// kernels of this architecture have none. x86: setup_arch() of arch/x86/kernel/setup.c. MIPS: bootcmdline_init()
+    /// of arch/mips/kernel/setup.c. SuperH: setup_arch() of arch/sh/kernel/setup.c. 64-bit SPARC: prom_getbootargs() of
+    /// arch/sparc/prom/bootstr_64.c. The others, with a device tree: early_init_dt_scan_chosen() of drivers/of/fdt.c,
+    /// and bootcmdline_init() of arch/loongarch/kernel/setup.c without one; 32-bit Arm without one has the built-in
+    /// words first (arch/arm/kernel/atags_parse.c).
     pub fn built_in(&self) -> Option<BuiltIn> {
         let Setting::Is(line) = self.get("CMDLINE") else { return None };
         let line = unescaped(&line);

@@ -74,7 +74,7 @@ pub fn may_repeat(word: &str) -> bool {
 /// Command line length in bytes that every kernel accepts (m68k has the smallest limit).
 pub const SHORTEST_CMDLINE: usize = 255;
 
-/// Maximum length of a command line in bytes: COMMAND_LINE_SIZE less the closing NUL, by architecture
+/// Returns the maximum length of a command line in bytes: COMMAND_LINE_SIZE less the closing NUL, by architecture
 /// (/proc/sys/kernel/arch) and release, from arch/*/include/uapi/asm/setup.h, asm/setup.h and asm-generic/setup.h of
 /// Linux 5.10, 5.15, 6.1, 6.6, 6.12, 6.18 and 7.2. `None` if the release does not determine it: RISC-V had 512 bytes
 /// before March 2023, also in stable releases, and LoongArch changed between 6.12 and 6.18.

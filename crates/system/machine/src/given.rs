@@ -42,7 +42,7 @@ pub enum GivenError {
     #[error("{0} is larger than 4 MiB, more than any supported file: give {EXPECTED}")]
     Large(String),
     /// The file is compressed in an unsupported format; the second field is the program that decompresses it.
-    #[error("{0} is packed: unpack it first, `{1} -dc {0} > config`, and give that")]
+    #[error("{0} is compressed: decompress it first with `{1} -dc {0} > config`, and give that file")]
     Packed(String, &'static str),
     /// The file is not UTF-8, or contains NUL bytes.
     #[error("{0} is not a text file: give {EXPECTED}")]
@@ -61,8 +61,8 @@ pub enum GivenError {
 const EXPECTED: &str = "a kernel's .config (also gzipped), a saved /proc/cmdline or a boot loader's file that has it, or a Raspberry Pi's config.txt";
 
 impl Given {
-    /// The path of a file with a command line of which the running kernel may not use all words: it has several lines,
-    /// or the kernel ignores it.
+    /// Path of a file with a command line of which the running kernel may not use all words, because the file has
+    /// several lines or the kernel ignores it.
     pub const LINES: &str = "/given/cmdline";
 
     /// The board's model if config.txt is given without the model.
@@ -76,11 +76,19 @@ impl Given {
     /// named, if anything. Returns the kind.
     ///
     /// # Errors
-    /// If the kind is unknown, ambiguous or already present. Nothing is added then.
+    /// If the kind is unknown, ambiguous or already present, unless the files are a command line and a log of a boot with
+    /// that line. Nothing is added then.
     pub fn add(&mut self, name: &str, bytes: &[u8], kind: Option<Kind>) -> Result<Kind, GivenError> {
         let (kind, text) = kind::tell(name, bytes, kind)?;
         if let Some(other) = self.kinds.get(&kind) {
-            return Err(GivenError::Twice(kind.describe(), other.clone(), name.to_owned()));
+            if self.text.as_deref().is_some_and(|old| kind == Kind::Cmdline && are_line_and_log(old, &text)) {
+                // The log has the line.
+                if crate::boot_log::log_records(&text).is_none() {
+                    return Ok(kind);
+                }
+            } else {
+                return Err(GivenError::Twice(kind.describe(), other.clone(), name.to_owned()));
+            }
         }
         self.kinds.insert(kind, name.to_owned());
         match kind {
@@ -135,7 +143,8 @@ impl Given {
         self.origins.retain(|(other, _)| *other != path);
     }
 
-    /// Derives what the files say together.
+    /// Adds what follows from the given files: release and log from a saved log, what the configuration determines, and
+    /// the command line.
     fn tell(&mut self) {
         let name = |kind| self.kinds.get(&kind).cloned().unwrap_or_default();
         let (config, cmdline) = (name(Kind::Kconfig), name(Kind::Cmdline));
@@ -230,8 +239,15 @@ impl Given {
     }
 }
 
-/// The name in `uname -m` (UTS_MACHINE of arch/*/Makefile), for the architectures that rules use; `arm` if the version of
-/// the processor is unknown.
+/// Returns the machine name that `uname -m` prints (UTS_MACHINE of arch/*/Makefile), for the architectures that rules
+/// use; `arm` if the version of the processor is unknown.
+/// Whether one text is a command line and the other a log of a boot with that line.
+fn are_line_and_log(a: &str, b: &str) -> bool {
+    let line = |text: &str| crate::boot_file_cmdline(text).unwrap_or_else(|| text.trim().to_owned());
+    let is_log = |text: &str| crate::boot_log::log_records(text).is_some();
+    is_log(a) != is_log(b) && line(a) == line(b)
+}
+
 fn architecture(config: &KernelConfig) -> Option<&'static str> {
     let is = |option: &str| config.is_on(option);
     Some(match kconfig_known::architecture(config)? {
@@ -257,8 +273,9 @@ fn architecture(config: &KernelConfig) -> Option<&'static str> {
     })
 }
 
-/// The words of `uname -v` that the build derives from the configuration (init/Makefile, preempt-flag and smp-flag),
-/// without build number and time. `None` if the configuration is truncated and does not determine them. Before Linux
+/// Returns the words of `uname -v` that the build derives from the configuration (init/Makefile, preempt-flag and
+/// smp-flag), without build number and time. `None` if the configuration is truncated and does not determine them.
+/// Before Linux
 /// 5.18 there is no PREEMPT_DYNAMIC (commit 51d72596c870).
 fn version_words(config: &KernelConfig) -> Option<&'static str> {
     if config.is_on("PREEMPT_RT") || config.is_on("PREEMPT_RT_FULL") {

@@ -62,8 +62,8 @@ impl KernelConfig {
     /// default.
     pub(crate) const DEFCONFIG: &str = "# defconfig\n";
 
-    /// Possible locations of the configuration of kernel `release`, most reliable first: /proc/config.gz always belongs
-    /// to the running kernel, the others only by name.
+    /// Returns the possible locations of the configuration of kernel `release`, most reliable first: /proc/config.gz
+    /// always belongs to the running kernel, the others only by name.
     pub fn places(release: Option<&str>) -> Vec<String> {
         let mut places = vec!["/proc/config.gz".to_owned()];
         if let Some(release) =
@@ -130,13 +130,13 @@ impl KernelConfig {
         })
     }
 
-    /// Returns the value that Kconfig keeps of what the file says.
+    /// Returns the value to which Kconfig sets an option that the file contains; `n` if it ignores the option's line.
     fn value(&self, option: &str) -> Option<&str> {
         let (at, value) = self.line(option)?;
         Some(if self.overruled(option, at, value).is_some() { "n" } else { value })
     }
 
-    /// Why an option that a line sets is off nevertheless.
+    /// Returns why an option is off although a line sets it; `None` if it is not off.
     fn overruled(&self, option: &str, at: u32, value: &str) -> Option<&'static str> {
         let is_later = |rival: &str| self.line(rival).is_some_and(|(other, value)| other > at && value == "y");
         if value == "n" {
@@ -148,7 +148,7 @@ impl KernelConfig {
         }
     }
 
-    /// The last of several lines that set the same option counts: where it begins, and the value.
+    /// Returns where the line that sets an option begins, and the value; of several such lines, the last one counts.
     pub(crate) fn line(&self, option: &str) -> Option<(u32, &str)> {
         let after = self.lines.partition_point(|at| option_at(&self.text, *at).is_some_and(|(name, _)| name <= option));
         let at = *self.lines.get(after.checked_sub(1)?)?;
@@ -156,7 +156,7 @@ impl KernelConfig {
         (name == option).then_some((at, value))
     }
 
-    /// The version in the header, such as `6.12.9`: the release without local suffixes.
+    /// Returns the version in the header, such as `6.12.9`: the release without local suffixes.
     pub fn version(&self) -> Option<&str> {
         self.version.as_deref()
     }
@@ -185,7 +185,8 @@ impl KernelConfig {
         }
     }
 
-    /// The value of an option that its line does not decide: the line is missing, or Kconfig ignores it.
+    /// Returns the value of an option that is not determined by its line, and the reason: the line is missing, or
+    /// Kconfig ignores it.
     fn derived(&self, option: &str) -> Option<(String, &'static str)> {
         if let Some((value, why)) = kconfig_defaults::selected(option, self) {
             return Some((value.to_owned(), why));
@@ -201,7 +202,7 @@ impl KernelConfig {
         self.derived(option).map(|(_, why)| why)
     }
 
-    /// True if the file has all options of the kernel.
+    /// Returns true if the file has all options of the kernel.
     pub(crate) fn is_whole(&self) -> bool {
         self.whole
     }
@@ -210,7 +211,7 @@ impl KernelConfig {
         self.is_defconfig
     }
 
-    /// True if an option whose name begins with `prefix` is `y`.
+    /// Returns true if an option whose name begins with `prefix` is `y`.
     pub(crate) fn has_on(&self, prefix: &str) -> bool {
         let from = self.lines.partition_point(|at| option_at(&self.text, *at).is_some_and(|(name, _)| name < prefix));
         let named = self.lines.iter().skip(from).map_while(|at| option_at(&self.text, *at));
@@ -223,7 +224,7 @@ impl KernelConfig {
     }
 }
 
-/// Option and value of the line of [`KernelConfig::text`] that begins at `at`.
+/// Returns the option and the value of the line of [`KernelConfig::text`] that begins at `at`.
 fn option_at(text: &str, at: u32) -> Option<(&str, &str)> {
     text.get(usize::try_from(at).ok()?..)?.lines().next()?.split_once('=')
 }
@@ -232,8 +233,8 @@ fn first_lines(text: &str) -> impl Iterator<Item = &str> {
     text.lines().take(4)
 }
 
-/// Option and value of a line; the value of `# CONFIG_X is not set` is `n`. A last line without a line end may be
-/// truncated: `CONFIG_HZ=2` of 250.
+/// Returns the option and the value of a line; the value of `# CONFIG_X is not set` is `n`. A last line without a line
+/// end may be truncated: `CONFIG_HZ=2` of 250.
 fn assignment(line: &str) -> Option<(&str, &str)> {
     let line = line.strip_suffix('\n')?;
     let line = line.strip_suffix('\r').unwrap_or(line);
@@ -247,13 +248,13 @@ fn unquoted(value: &str) -> &str {
     value.strip_prefix('"').and_then(|value| value.strip_suffix('"')).unwrap_or(value)
 }
 
-/// Kconfig omits options whose dependencies are off, so "not mentioned" means off in a complete file and unknown in a
-/// truncated one. Every generated file begins with the same comment. Since Linux 5.4 each menu also ends with a
-/// comment, and "Kernel hacking" is the last menu of every architecture (a few options of io_uring may follow it). In
-/// earlier files the beginnings of menus are recognised: "Library routines" is the last up to 4.19, "Kernel hacking"
-/// since 4.20 (commit 06ec64b84c35). A heading that contains `(cut …)` belongs to a recorded machine, which has
-/// selected options only. The end of a menu without its beginning, and a line such as `[...]`, show that lines are
-/// missing in between.
+/// Returns true if the configuration is complete. Kconfig omits options whose dependencies are off, so "not mentioned"
+/// means off in a complete file and unknown in a truncated one. Every generated file begins with the same comment.
+/// Since Linux 5.4 each menu also ends with a comment, and "Kernel hacking" is the last menu of every architecture (a
+/// few options of io_uring may follow it). In earlier files the beginnings of menus are recognised: "Library routines"
+/// is the last up to 4.19, "Kernel hacking" since 4.20 (commit 06ec64b84c35). A heading that contains `(cut …)` belongs
+/// to a recorded machine, which has selected options only. The end of a menu without its beginning, and a line such as
+/// `[...]`, show that lines are missing in between.
 fn is_whole(text: &str) -> bool {
     let head = || first_lines(text);
     // The second form ended with Linux 2.6.39.

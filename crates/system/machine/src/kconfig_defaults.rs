@@ -129,7 +129,10 @@ pub(crate) fn of(option: &str, config: &KernelConfig) -> Option<(String, &'stati
         && let Some(forced) =
             architecture(config).zip(config.release()).and_then(|(arch, release)| selects(option, arch, release))
     {
-        return Some((if forced { "y" } else { "n" }.to_owned(), "selected by some architectures, from a release on"));
+        return Some((
+            if forced { "y" } else { "n" }.to_owned(),
+            "selected by some architectures, since a certain release",
+        ));
     }
     if config.is_whole() {
         return None;
@@ -174,7 +177,7 @@ pub(crate) fn of(option: &str, config: &KernelConfig) -> Option<(String, &'stati
     if option == "HZ"
         && let Some(hz) = rate()
     {
-        return Some((hz.to_owned(), "by the choice of HZ_…"));
+        return Some((hz.to_owned(), "determined determined by the choice of HZ_…"));
     }
     if !config.is_defconfig() {
         return None;

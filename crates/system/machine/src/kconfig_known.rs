@@ -65,12 +65,13 @@ const SELECTED: &[(&str, &[Since])] = &[
     ),
 ];
 
-/// The architectures with an option that only some have; `None` for other options.
+/// Returns the architectures with an option that only some have; `None` for other options.
 pub fn architectures_with(option: &str) -> Option<&'static [Since]> {
     SELECTED.iter().find(|(name, _)| *name == option).map(|(_, since)| *since)
 }
 
-/// Options of which Kconfig keeps the last that a file sets (conf_read_simple of scripts/kconfig/confdata.c).
+/// Groups of options; of each group, Kconfig keeps only the last option that a file sets (conf_read_simple of
+/// scripts/kconfig/confdata.c).
 const CHOICES: &[&[&str]] = &[
     &["PREEMPT_NONE", "PREEMPT_VOLUNTARY", "PREEMPT", "PREEMPT_LAZY"],
     &[
@@ -86,7 +87,7 @@ const CHOICES: &[&[&str]] = &[
     &["CMDLINE_FROM_BOOTLOADER", "CMDLINE_EXTEND", "CMDLINE_FORCE"],
 ];
 
-/// Folders of arch/ with the options of which their configurations set one.
+/// Folders of arch/, each with a group of options of which its configurations set one.
 const ARCHITECTURES: &[(&str, &[&str])] = &[
     ("x86", &["X86", "X86_64", "X86_32"]),
     ("arm64", &["ARM64"]),
@@ -124,7 +125,7 @@ const OTHERS: &[(&str, &str)] = &[
     ("ERRATA_THEAD", "riscv"),
 ];
 
-/// The only architecture that the names of the options fit; `None` if there are several.
+/// Returns the only architecture that the names of the options fit; `None` if there are several.
 fn by_names(config: &KernelConfig) -> Option<&'static str> {
     let of_prefix = PREFIXES.iter().filter(|(prefix, _)| config.has_on(prefix)).map(|(_, name)| *name);
     let of_arm = ARM.iter().any(|option| config.is_on(option)).then_some("arm");
@@ -134,7 +135,7 @@ fn by_names(config: &KernelConfig) -> Option<&'static str> {
     fitting.all(|other| other == first).then_some(first)
 }
 
-/// The architecture of a configuration as a folder of arch/: by its options, else by its heading.
+/// Returns the architecture of a configuration as a folder of arch/: by its options, else by its heading.
 pub(crate) fn architecture(config: &KernelConfig) -> Option<&'static str> {
     let is_on = |option: &&str| config.line(option).is_some_and(|(_, value)| value == "y");
     let by_option = ARCHITECTURES.iter().find(|(_, options)| options.iter().any(&is_on));
@@ -147,17 +148,18 @@ pub(crate) fn architecture(config: &KernelConfig) -> Option<&'static str> {
     by_option.or_else(by_heading).map(|(name, _)| *name).or_else(|| by_names(config))
 }
 
-/// The other options of the choice that `option` belongs to.
+/// Returns the other options of the choice that `option` belongs to.
 pub(crate) fn rivals(option: &str) -> impl Iterator<Item = &'static str> {
     choice(option).iter().copied().filter(move |other| *other != option)
 }
 
-/// The options of the choice that `option` belongs to.
+/// Returns the options of the choice that `option` belongs to.
 pub(crate) fn choice(option: &str) -> &'static [&'static str] {
     CHOICES.iter().find(|choice| choice.contains(&option)).copied().unwrap_or_default()
 }
 
-/// Does an architecture (a folder of arch/) have an option of [`architectures_with`] in this release? `None` if unknown.
+/// Returns whether an architecture (a folder of arch/) has an option of [`architectures_with`] in this release; `None`
+/// if unknown.
 pub(crate) fn selects(option: &str, arch: &str, release: Release) -> Option<bool> {
     let since = architectures_with(option)?;
     let Some((_, without, with)) = since.iter().find(|(name, ..)| *name == arch) else { return Some(false) };

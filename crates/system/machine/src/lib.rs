@@ -8,8 +8,8 @@
 //! [`facts`] returns the few lines that a report shows. [`KernelConfig`] is separate, because inflating it takes longer
 //! than all facts together.
 //!
-//! Architecture invariant: this crate never writes, waits, starts a process or reads a clock. Absent, refused and
-//! failed reads are distinguished up to the caller.
+//! Architecture invariant: this crate never writes, waits, starts a process or reads a clock. Callers can distinguish
+//! absent, refused and failed reads.
 
 #![forbid(unsafe_code)]
 

@@ -29,7 +29,7 @@ fn is_program(path: &str) -> bool {
     inner.is_some_and(|pid| pid == "self" || pid.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// `/proc/PID/exe` reads as the path of the program.
+/// The running machine, or a directory tree in place of it. `/proc/PID/exe` reads as the path of the program.
 #[derive(Debug)]
 pub struct Live {
     /// Folder used as `/`; `None` for the real root.

@@ -1,7 +1,7 @@
 use crate::{Listing, Machine, Read};
 use std::collections::BTreeMap;
 
-/// Files that replace those of the underlying machine, such as those of another of its processes under `/proc/self`.
+/// Files that replace those of the underlying machine, for example the files of another process under `/proc/self`.
 #[derive(Clone, Debug, Default)]
 pub struct Overlay {
     files: BTreeMap<String, Read>,

@@ -183,7 +183,7 @@ impl Recorded {
         false
     }
 
-    /// Every recorded path below `folder`, files before folders.
+    /// Returns every recorded path below `folder`, files before folders.
     fn below(&self, folder: &str) -> impl Iterator<Item = &str> {
         let inside = inside(folder);
         let (files, folders) = (self.entries.range(inside.clone()), self.folders.range(inside));
@@ -197,7 +197,7 @@ impl Recorded {
     }
 }
 
-/// All paths that begin with `folder/`: they sort before `folder0`, as `0` follows `/`.
+/// Returns the range of all paths that begin with `folder/`: they sort before `folder0`, as `0` follows `/`.
 fn inside(folder: &str) -> Range<String> {
     let folder = if folder == "/" { "" } else { folder };
     format!("{folder}/")..format!("{folder}0")

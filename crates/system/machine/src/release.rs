@@ -3,13 +3,13 @@
 /// Major and minor number.
 pub(crate) type Release = (u32, u32);
 
-/// Major and minor number of a kernel release.
+/// Returns the major and minor number of a kernel release.
 pub(crate) fn series(release: &str) -> Option<Release> {
     let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse);
     Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
 }
 
-/// A version without a vendor's addition: `6.12.9`, `6.12.9-rc2`, `6.12.9-rt1`.
+/// Returns true for a version without a vendor's addition: `6.12.9`, `6.12.9-rc2`, `6.12.9-rt1`.
 pub(crate) fn is_mainline(version: &str) -> bool {
     let (numbers, rest) = version.split_once('-').unwrap_or((version, ""));
     let is_plain = numbers.split('.').all(|part| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit()));

@@ -176,7 +176,7 @@ fn parse_manifest(bytes: &[u8]) -> Result<Manifest, SnapshotError> {
     Ok(manifest)
 }
 
-/// An absolute path without `.`, `..` and empty parts.
+/// Returns true for an absolute path without `.`, `..` and empty parts.
 fn is_plain(path: &str) -> bool {
     path == "/" || path.strip_prefix('/').is_some_and(|rest| rest.split('/').all(|p| !matches!(p, "" | "." | "..")))
 }

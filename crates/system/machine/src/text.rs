@@ -1,4 +1,5 @@
-/// The active choice of `none [integrity] confidentiality`, or in scheduler debugfs of `none voluntary (full) lazy`.
+/// Returns the active choice in a text such as `none [integrity] confidentiality`, or in scheduler debugfs of
+/// `none voluntary (full) lazy`.
 pub fn bracketed(text: &str) -> Option<&str> {
     text.split_whitespace().find_map(|word| {
         word.strip_prefix('[')

@@ -26,7 +26,8 @@ impl Read {
         }
     }
 
-    /// Text without surrounding white space and NULs (device-tree strings end in one); `None` also if it is not UTF-8.
+    /// Returns the text without surrounding white space and NULs (device-tree strings end in one); `None` also if it is
+    /// not UTF-8.
     pub fn text(&self) -> Option<&str> {
         let text = std::str::from_utf8(self.bytes()?).ok()?;
         Some(text.trim_matches(|c: char| c.is_whitespace() || c == '\0'))

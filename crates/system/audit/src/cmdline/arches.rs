@@ -78,7 +78,7 @@ const PARAMETERS: &[(&str, &[Since])] = &[
     ("tsx_async_abort", X86),
 ];
 
-/// The folder of arch/ for a machine (`uname -m`).
+/// Returns the folder of arch/ for a machine (`uname -m`).
 pub(crate) fn folder(machine: &str) -> &str {
     match machine {
         "x86_64" | "i386" | "i486" | "i586" | "i686" => "x86",

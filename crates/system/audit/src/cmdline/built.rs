@@ -3,7 +3,7 @@
 use super::list::Release;
 use super::names::key;
 
-/// Name, the options of which any one builds the handler, and the release that made it depend on an option. Sources:
+/// Name, the options any one of which builds the handler, and the release that made it depend on an option. Sources:
 /// Documentation/admin-guide/kernel-parameters.txt and the file of each handler: kernel/sched/isolation.c,
 /// kernel/rcu/tree_nocb.h, kernel/time/tick-sched.c, kernel/time/hrtimer.c, kernel/irq/manage.c, kernel/irq/irqdesc.c,
 /// kernel/sched/core.c, kernel/cpu.c, kernel/watchdog.c, mm/hugetlb.c, drivers/cpufreq/cpufreq.c,

@@ -62,8 +62,8 @@ impl Isolcpus {
         }
     }
 
-    /// isolated_cpu_setup() of kernel/sched/core.c and topology.c (2.6.39 to 4.14) knows no flags; of a list that is
-    /// rejected the mask keeps the CPUs before the mistake.
+    /// isolated_cpu_setup() of kernel/sched/core.c and topology.c (2.6.39 to 4.14) knows no flags; if it rejects a
+    /// list, the mask keeps the CPUs before the error.
     fn parse_old(value: &str, scope: Scope) -> Isolcpus {
         let is_flag = FLAGS.iter().any(|(name, _)| value.split(',').next() == Some(*name));
         let (cpus, why) = list::parse_partly(value, scope);
@@ -87,7 +87,7 @@ impl Isolcpus {
         Isolcpus { cpus: None, wrong: Some(wrong), ..self }
     }
 
-    /// Types that the known flags select; only the domain if there are none.
+    /// Returns the types that the known flags select; only the domain if there are no flags.
     fn types(&self) -> Vec<Type> {
         let known = [("nohz", Type::Noise), ("domain", Type::Domain), ("managed_irq", Type::ManagedIrq)];
         let given = known.iter().filter(|(name, _)| self.flags.iter().any(|flag| flag == name));
@@ -118,8 +118,8 @@ pub(crate) struct Isolation {
 }
 
 impl Isolation {
-    /// `possible` is `None` if the machine is unknown. `noise` is true if the kernel is built with NO_HZ_FULL, as far
-    /// as known.
+    /// Returns the effect of a command line. `possible` is `None` if the machine is unknown. `noise` is true if the
+    /// kernel is built with NO_HZ_FULL, as far as known.
     pub fn of(line: &str, scope: Scope, possible: Option<&CpuList>, noise: bool) -> Isolation {
         let mut found = Isolation::default();
         for word in parameters(line) {
@@ -152,7 +152,8 @@ impl Isolation {
         found
     }
 
-    /// Before Linux 4.15 each isolcpus= clears the mask, even one that is rejected.
+    /// Discards the CPUs of earlier isolcpus= parameters: before Linux 4.15 each isolcpus= clears the mask, even one
+    /// that is rejected.
     fn clear(&mut self, word: &str, types: &[Type]) {
         if let Some((_, cpus, _)) = self.of.iter().find(|(of, ..)| types.contains(of)) {
             let text = format!("`{}` also cancels the earlier isolcpus= of CPU {}", scrub(word), cpus);

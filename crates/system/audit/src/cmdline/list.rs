@@ -10,7 +10,7 @@ const MAX: u32 = 8192;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scope {
-    /// The last CPU, for which lists may use `N`.
+    /// Number of the last CPU, which a list may write as `N`.
     pub last: u32,
     /// The kernel's release; `None` assumes a recent one.
     pub release: Option<Release>,
@@ -34,7 +34,7 @@ pub(crate) fn parse(text: &str, scope: Scope) -> Result<CpuList, String> {
     }
 }
 
-/// Like [`parse`], with the CPUs before the part that is rejected: these are set in the mask already.
+/// Like [`parse`], but also returns the CPUs before a rejected part: the kernel has already set them in the mask.
 pub(crate) fn parse_partly(text: &str, scope: Scope) -> (CpuList, Option<String>) {
     let mut cpus = CpuList::new();
     for part in text.split(|c: char| c == ',' || c.is_ascii_whitespace()).filter(|part| !part.is_empty()) {
@@ -50,7 +50,7 @@ pub(crate) fn parse_partly(text: &str, scope: Scope) -> (CpuList, Option<String>
 /// CPUAffinity=).
 ///
 /// # Errors
-/// Like those of [`parse`].
+/// See [`parse`].
 pub(crate) fn parse_systemd(text: &str) -> Result<CpuList, String> {
     match text.split([',', ' ']).find(|part| part.contains(|c: char| !c.is_ascii_digit() && c != '-')) {
         Some(part) => Err(format!("`{}` is not a CPU number or range", shown(part))),

@@ -99,8 +99,8 @@ fn differs_in_module(key: &str, name: &str) -> bool {
     end == wanted && module.len() >= 5 && (other.starts_with(module) || module.starts_with(other))
 }
 
-/// Number of characters inserted, omitted, replaced or exchanged with their neighbour (optimal string alignment),
-/// ignoring case; a result above 2 may be returned as 3.
+/// Returns the number of characters inserted, omitted, replaced or exchanged with their neighbour (optimal string
+/// alignment), ignoring case; a result above 2 may be returned as 3.
 pub(crate) fn distance(one: &str, other: &str) -> usize {
     let (a, b) = (one.to_ascii_lowercase().into_bytes(), other.as_bytes());
     if a.len().abs_diff(b.len()) > 2 {

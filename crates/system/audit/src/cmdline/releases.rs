@@ -40,7 +40,7 @@ const LISTED: [Release; 22] = [
 /// release or a program parses by other means (dyndbg, hostname).
 const PARAMETERS: &str = include_str!("parameters.txt");
 
-/// The first release, where it is known exactly: commits 826bfeb37bb4, 8412b4563e59, ace3c5499e61, 7f66f099de4d,
+/// Parameters whose first release is known exactly: commits 826bfeb37bb4, 8412b4563e59, ace3c5499e61, 7f66f099de4d,
 /// 68d124b09999, 0ce20dd84089, a831881be220, 3fbfbf7a3b66, 3705b88db0d7, 5307c9556bc1, 5a9be7c628c3, 3e42ec1aa716,
 /// 98af8452945c; kernel-parameters.txt of 6.16; the files of the handlers in the releases before and after.
 const SINCE: &[(&str, Release)] = &[
@@ -108,8 +108,8 @@ const STABLE: &[Stable] = &[
     ("nospectre_v1", Some("x86"), &[(4, 14, 137), (4, 19, 65), (5, 2, 7)]),
 ];
 
-/// Like [`lacks`], by the patch level. `arch` is a folder of arch/. Distributions number their kernels `4.19.0`, which
-/// does not show what was backported to them.
+/// Like [`lacks`], but also considers the patch level. `arch` is a folder of arch/. Distributions number their kernels
+/// `4.19.0`, which does not show what was backported to them.
 pub(crate) fn lacks_at(word: &str, (major, minor, patch): (u32, u32, u32), arch: Option<&str>) -> Option<String> {
     let key = key(word);
     let (.., since) = STABLE.iter().find(|(name, of, _)| *name == key && (of.is_none() || *of == arch))?;
@@ -135,7 +135,7 @@ struct Parameter {
     last: Option<Release>,
 }
 
-/// All listed parameters, sorted by name.
+/// Returns all listed parameters, sorted by name.
 fn parameters() -> &'static [Parameter] {
     static LIST: LazyLock<Vec<Parameter>> = LazyLock::new(|| {
         let parameters = PARAMETERS.lines().map(|line| {
@@ -174,7 +174,7 @@ pub(crate) fn has(word: &str, release: Release) -> bool {
     is_covered && !may_be_backported(&key, release) && find(&key).is_some_and(has)
 }
 
-/// Returns the parameters that a release may have, or those of all listed ones if it is unknown.
+/// Returns the parameters that a release may have, or those of all listed releases if the release is unknown.
 pub(super) fn of(release: Option<Release>) -> impl Iterator<Item = &'static str> {
     let has = move |parameter: &&Parameter| release.is_none_or(|release| parameter.lacks(release).is_none());
     parameters().iter().filter(has).map(|parameter| parameter.name)

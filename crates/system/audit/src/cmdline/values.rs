@@ -104,16 +104,16 @@ pub(crate) fn refused(word: &str, release: Option<Release>) -> Option<String> {
         }
         // setup_tick_nohz() of kernel/time/tick-sched.c, setup_hrtimer_hres() of kernel/time/hrtimer.c.
         "nohz" | "highres" if boolean(value).is_none() => {
-            Some(format!("`{shown}` is neither on nor off, and ignored: {name} stays on"))
+            Some(format!("`{shown}` is neither on nor off, so it is ignored: {name} stays on"))
         }
         // kstrtoint() of the whole value (kernel/params.c).
         "intel_idle.max_cstate" | "processor.max_cstate" if !is_integer(value) => {
             Some(format!("`{shown}` is rejected, as it is not a number: no limit is set"))
         }
         // mitigations_parse_cmdline() of kernel/cpu.c.
-        "mitigations" if !is_mitigations(value) && release.is_none_or(|release| release < VECTORS) => {
-            Some(format!("`{shown}` is not supported before Linux 6.17 (off, auto, auto,nosmt are): the default stays"))
-        }
+        "mitigations" if !is_mitigations(value) && release.is_none_or(|release| release < VECTORS) => Some(format!(
+            "`{shown}` is not supported before Linux 6.17 (off, auto, auto,nosmt are): the default remains in effect"
+        )),
         // The kernel then chooses the best-rated one (clocksource_select, kernel/time/clocksource.c).
         "clocksource" if !CLOCKS.contains(&value) => {
             let near = CLOCKS.iter().find(|name| value.len() >= 3 && distance(value, name) == 1)?;

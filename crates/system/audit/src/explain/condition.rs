@@ -1,8 +1,8 @@
-//! Describes conditions of rules and their reads in words.
+//! Describes in words the conditions of rules, and the values that rules read.
 
 use crate::rule::{Form, Part, Set, Source, Test, When, Word};
 
-/// Returns a text such as `on is 1 and mode is not none`.
+/// Describes a condition, for example as `on is 1 and mode is not none`.
 pub(super) fn text(when: &When) -> String {
     when.iter().flat_map(|(name, test)| clauses(name, test)).collect::<Vec<_>>().join(" and ")
 }
@@ -28,7 +28,7 @@ fn clauses(name: &str, test: &Test) -> Vec<String> {
     all
 }
 
-/// Describes the source of a read.
+/// Describes in words where a rule reads a value.
 pub(super) fn source(source: &Source) -> String {
     let list = |names: &[String]| names.join(", ");
     match source {

@@ -103,8 +103,8 @@ fn unknown(said: &str) -> Value {
     json!({ "state": "UNKNOWN", "say": format!("this could not be checked: {said}") })
 }
 
-/// In sentences, text in braces is a placeholder for a value that is read; so braces that come from the profile are
-/// replaced.
+/// Replaces the braces in a text from the profile, because in a sentence text in braces is a placeholder for a value
+/// that is read.
 fn sentence(text: &str) -> String {
     text.replace('{', "(").replace('}', ")")
 }
@@ -120,7 +120,7 @@ impl Request {
         self
     }
 
-    /// Uses `action` if the value contains no characters special to a shell, else a sentence.
+    /// Sets the fix: `action` if the value contains no characters special to a shell, otherwise a sentence.
     pub fn fix(mut self, value: &str, when: &str, action: Value) -> Request {
         self.fix = if is_plain(value) {
             json!({ when: [action], "undo": "the previous value" })

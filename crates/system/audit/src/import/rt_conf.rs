@@ -178,7 +178,8 @@ impl<'n> Reader<'_> {
             let origin = self.origin(format!("{id}-{}", entry.label), "cpu", what, node);
             let pattern = format!("/sys/devices/system/cpu/cpu@/cpufreq/{file}");
             let read = json!({ "files": pattern, "on": cpus.to_string() });
-            let none = ("FAIL", format!("CPU {cpus} has no {file}: it does not exist, or its frequency is not scaled"));
+            let none =
+                ("FAIL", format!("CPU {cpus} has no {file}: the CPU does not exist, or its frequency is not scaled"));
             let fix = format!("/sys/devices/system/cpu/cpu*/cpufreq/{file} (for CPU {cpus})");
             let by_hand = format!("write {value} to {fix}");
             self.requests.push(every(origin, read, &Want::is(value), none).only_if("cpufreq").by_hand(&by_hand));
@@ -208,7 +209,7 @@ impl<'n> Reader<'_> {
         let filter = if shown.is_empty() { "all".to_owned() } else { format!("those with {}", shown.join(", ")) };
         let what = format!("interrupts ({filter}) on CPU {cpus}");
         let origin = self.origin(format!("irq-{}", entry.label), "isolation", what, entry.node);
-        let by_hand = format!("write {cpus} to the smp_affinity_list of each of them in /proc/irq");
+        let by_hand = format!("write {cpus} to smp_affinity_list in /proc/irq for each of these interrupts");
         self.requests.push(irq_request(origin, json!({ "irqs": read })).by_hand(&by_hand));
         Ok(())
     }

@@ -67,7 +67,7 @@ fn why(chosen: &[&Core], boot: &Core, topology: &Topology) -> Vec<String> {
     let all = |fits: &dyn Fn(&Core) -> bool| chosen.iter().all(|core| fits(core));
     let any_core = |fits: &dyn Fn(&Core) -> bool| topology.cores.iter().any(fits);
     let mut why = vec![format!(
-        "CPU {} remains for everything else: the first CPU boots the machine, keeps time and serves interrupts without another CPU",
+        "CPU {} remains for everything else: the first CPU boots the machine, keeps time and serves interrupts that no other CPU serves",
         boot.cpus
     )];
     if let (Some(near), true) = (&topology.near, all(&|core| !is_far(core, topology))) {

@@ -52,7 +52,7 @@ pub(crate) fn on(sight: &Sight, taken: &CpuList, housekeeping: &CpuList, doubts:
         }
     }
     if hidden > 0 {
-        doubts.push(format!("the CPUs of {hidden} interrupts could not be read: run it as root"));
+        doubts.push(format!("the CPUs of {hidden} interrupts could not be read: run this as root"));
     }
     plans
 }

@@ -36,7 +36,8 @@ pub(super) fn parameters(sight: &Sight, plan: &CpuPlan) -> (Vec<BootParameter>, 
     (all, inert)
 }
 
-/// Without the tick every kernel entry is slower, so a thread that shares its CPU gains nothing.
+/// Returns true if plans for this profile stop the tick. Without the tick every kernel entry is slower, so a thread
+/// that shares its CPU gains nothing.
 fn is_tickless(profile: Profile) -> bool {
     matches!(profile, Profile::DedicatedCore | Profile::BusyPoll | Profile::KvmHost)
 }

@@ -10,8 +10,8 @@ use crate::sight::{Notes, Sight, config_gap};
 use crate::{Context, Offers, Rules};
 use punctual_machine::{BuiltIn, KernelConfig, Machine, parameters, scrub};
 
-/// Releases since which a parameter has this effect, though earlier ones accept the name: before, iommu.strict= worked on
-/// arm64 only; efi=noruntime is older than its handler.
+/// Releases since which a parameter has its present effect, although earlier ones accept the name: before Linux 5.14,
+/// iommu.strict= worked on arm64 only; efi=noruntime is older than its handler.
 const SINCE: &[(&str, Release)] = &[("efi", (3, 12)), ("iommu.strict", (5, 14))];
 
 /// First release with the flag `managed_irq`: an unknown flag makes earlier kernels ignore all of isolcpus= (commit
@@ -49,7 +49,8 @@ fn built_in(sight: &Sight) -> Option<BuiltIn> {
     sight.config().as_ref().ok().and_then(KernelConfig::built_in)
 }
 
-/// A kernel may ignore the boot loader's line, in which a parameter would be changed.
+/// Explains why the kernel ignores the boot loader's line, in which a parameter would be changed; `None` if it does
+/// not.
 pub(crate) fn ignored(sight: &Sight) -> Option<Misfit> {
     let BuiltIn::Instead(_) = built_in(sight)? else { return None };
     let config = sight.config().as_ref().ok()?;
@@ -61,7 +62,7 @@ pub(crate) fn ignored(sight: &Sight) -> Option<Misfit> {
     Some(Misfit { is_certain: true, why })
 }
 
-/// Lists the releases and architectures that have a parameter, where those of this kernel are unknown.
+/// Lists the releases and architectures that have a parameter, as far as those of this kernel are unknown.
 pub(crate) fn conditions(sight: &Sight, word: &str) -> impl Iterator<Item = String> {
     let is_arch_known = sight.text("/proc/sys/kernel/arch", &mut Notes::default()).is_ok();
     let since = running(sight).is_none().then(|| releases::since(word)).flatten();
@@ -107,7 +108,7 @@ pub(crate) fn kept(sight: &Sight, name: &str) -> Option<Misfit> {
     Some(Misfit { is_certain: true, why })
 }
 
-/// The last word of a line that sets the same parameter.
+/// Returns the last word of a line that sets the same parameter.
 fn same(line: &str, word: &str) -> Option<String> {
     parameters(line).iter().rev().find(|other| key(other) == key(word)).map(|other| scrub(other))
 }

@@ -103,7 +103,7 @@ fn nodes(sight: &Sight) -> Vec<(u32, CpuList)> {
 fn near_device(sight: &Sight, device: &str) -> Result<CpuList, PlanError> {
     let no_device = |why: String| PlanError::NoDevice { device: device.to_owned(), why };
     if device.is_empty() || device.contains('/') || device.starts_with('.') {
-        return Err(no_device("that is not the name of an interface".to_owned()));
+        return Err(no_device("this is not the name of a network interface".to_owned()));
     }
     let path = format!("/sys/class/net/{device}/device/local_cpulist");
     let cpus = sight.cpu_list(&path, &mut Notes::default()).map_err(|gap| no_device(gap.describe()))?;

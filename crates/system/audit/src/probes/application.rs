@@ -196,7 +196,7 @@ fn preemptions(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     reading
 }
 
-/// The numbers of nanosleep(2) and clock_nanosleep(2).
+/// Returns the system call numbers of nanosleep(2) and clock_nanosleep(2) on this architecture.
 fn sleep_calls(arch: &str) -> Option<(i64, i64)> {
     match arch {
         "x86_64" => Some((35, 230)),

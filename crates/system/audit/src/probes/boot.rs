@@ -127,7 +127,10 @@ fn drift(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     }
     for word in running.difference(&next).filter(|word| is_tuning(word) && !is_part) {
         let word = scrub(word);
-        many.push("", Ok(Value::Text(format!("`{word}` is active but not in {file}: lost at the next boot"))));
+        many.push(
+            "",
+            Ok(Value::Text(format!("`{word}` is active but not in {file}: it will be lost at the next boot"))),
+        );
     }
     notes.add(&file, format!("differs in: {}", Reading::Many(many.clone()).show()));
     Reading::Many(many)
@@ -194,7 +197,7 @@ fn filled(sight: &Sight, line: &str) -> String {
     words.join(" ")
 }
 
-/// GRUB_CMDLINE_LINUX and GRUB_CMDLINE_LINUX_DEFAULT of /etc/default/grub and its drop-ins.
+/// Reads GRUB_CMDLINE_LINUX and GRUB_CMDLINE_LINUX_DEFAULT from /etc/default/grub and its drop-ins.
 fn grub(sight: &Sight) -> Result<Option<Persisted>, Gap> {
     let mut unnoted = Notes::default();
     let mut text = match sight.text(GRUB, &mut unnoted) {

@@ -60,7 +60,7 @@ pub(super) fn listed(found: Result<Vec<String>, Gap>) -> Reading {
     Reading::Many(many)
 }
 
-/// More may exist if a word stands for any parameters.
+/// Marks the reading as incomplete if a word of the command line may stand for any parameters.
 pub(super) fn with_open(sight: &Sight, reading: Reading) -> Reading {
     match reading {
         Reading::Many(many) => Reading::Many(Many { missing: many.missing.or_else(|| sight.open()), ..many }),
@@ -68,8 +68,8 @@ pub(super) fn with_open(sight: &Sight, reading: Reading) -> Reading {
     }
 }
 
-/// The words that the log calls unknown; `None` where it has no such line, or only a truncated one (printk takes 1,024
-/// bytes).
+/// Returns the words that the kernel's log reports as unknown; `None` if it has no such line, or only a truncated one
+/// (printk takes 1,024 bytes).
 fn logged(sight: &Sight) -> Option<Vec<String>> {
     let lines = &sight.log().lines;
     let of = |start: &str| lines.iter().find_map(|line| line.strip_prefix(start));
@@ -163,7 +163,7 @@ fn behind_dashes(line: &str) -> Vec<String> {
     behind.map(|word| format!("`{}` is after `--` and goes to init", scrub(word))).collect()
 }
 
-/// The release that determines which parameters exist; `None` if it is unknown, or if the kernel has backports.
+/// Returns the release that determines which parameters exist; `None` if it is unknown, or if the kernel has backports.
 fn series(sight: &Sight) -> Option<(u32, u32)> {
     if backports(sight) {
         return None;
@@ -171,8 +171,8 @@ fn series(sight: &Sight) -> Option<(u32, u32)> {
     release(sight, &mut Notes::default()).ok().map(|(major, minor, _)| (major, minor))
 }
 
-/// Explains, as a sentence, why this kernel does not support a parameter: none does, or its release, architecture or
-/// configuration lacks it.
+/// Explains, as a sentence, why this kernel does not support a parameter: no kernel does, or this kernel's release,
+/// architecture or configuration lacks it.
 pub(crate) fn unsupported(sight: &Sight, word: &str) -> Option<String> {
     if is_known(sight, word) {
         return None;
@@ -186,7 +186,7 @@ pub(crate) fn unsupported(sight: &Sight, word: &str) -> Option<String> {
         .or_else(at)
         .or_else(|| match built(sight, word)? {
             (Built::Out, options) if !asks_nothing(word) => Some(format!(
-                "{} does something only in kernels with {options}, and this is built without",
+                "{} has an effect only in kernels with {options}, which this kernel lacks",
                 names::key(word)
             )),
             _ => None,

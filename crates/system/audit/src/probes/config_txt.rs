@@ -11,7 +11,7 @@ const MODEL: &str = "/proc/device-tree/model";
 /// Paths of config.txt: the firmware reads the first since Raspberry Pi OS 12 and on Ubuntu, the second in earlier
 /// releases.
 const CONFIGS: &[&str] = &["/boot/firmware/config.txt", "/boot/config.txt"];
-/// Files that config.txt includes are in the same folder.
+/// Files that the probes read. Files that config.txt includes are in the same folder.
 const READS: &[&[&str]] = &[CONFIGS, &[MODEL, "/boot/firmware/*.txt", "/boot/*.txt"]];
 
 pub(super) const PROBES: &[Probe] = &[
@@ -91,8 +91,8 @@ fn included(sight: &Sight, folder: &str, name: &str) -> Result<String, Gap> {
     sight.text(&path, &mut Notes::default())
 }
 
-/// Lists lines. One that may or may not apply is labelled with its text and has, in place of a value, the reason why
-/// that is unknown.
+/// Returns the lines as a list. A line that may or may not apply is labelled with its text and has, in place of a
+/// value, the reason why this is unknown.
 fn listed(lines: impl IntoIterator<Item = Line>, missing: Option<Gap>) -> Reading {
     let mut many = Many { items: Vec::new(), missing };
     for Line { text, unless } in lines {
@@ -111,8 +111,8 @@ fn some(sight: &Sight, notes: &mut Notes, is_one: fn(&Line) -> bool) -> Reading 
     }
 }
 
-/// MHz by model for arm_freq, core_freq, the other blocks (h264, isp, hevc), v3d_freq and sdram_freq: the table of
-/// raspberrypi/documentation, config_txt/overclocking.adoc. The first matching model counts.
+/// Default clocks by model, MHz: arm_freq, core_freq, the other blocks (h264, isp, hevc), v3d_freq and sdram_freq: the
+/// table of raspberrypi/documentation, config_txt/overclocking.adoc. The first matching model counts.
 const STOCK: &[(&str, [u32; 5])] = &[
     ("Raspberry Pi 5", [2400, 910, 910, 960, 4267]),
     ("Compute Module 5", [2400, 910, 910, 960, 4267]),
@@ -184,7 +184,7 @@ fn word(sight: &Sight, notes: &mut Notes, of: fn(&Found) -> Result<&'static str,
     read(sight, notes).and_then(|found| of(&found)).map_or_else(Reading::gap, Reading::word)
 }
 
-/// The value of a setting; `None` if it is not set.
+/// Returns the value of a setting; `None` if it is not set.
 ///
 /// # Errors
 /// If it is unknown whether its line applies.
@@ -214,8 +214,8 @@ const MINI_UART: &[&str] = &["Raspberry Pi 3", "Raspberry Pi 4", "Raspberry Pi Z
 /// Overlays that make the other UART the primary one.
 const OTHER_UART: &[&str] = &["disable-bt", "miniuart-bt", "pi3-disable-bt", "pi3-miniuart-bt"];
 
-/// The mini UART as the primary one fixes the core clock at 250 MHz (uart.adoc). Otherwise the clock is constant if its
-/// limits are equal (overclocking.adoc, whose table has the stock ones).
+/// Determines what sets the core clock. The mini UART as the primary UART fixes the core clock at 250 MHz (uart.adoc).
+/// Otherwise the clock is constant if its limits are equal (overclocking.adoc, whose table lists the default limits).
 fn core(found: &Found) -> Result<&'static str, Gap> {
     if value(found, "force_turbo")? == Some("1") {
         return Ok("turbo");

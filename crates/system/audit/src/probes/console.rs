@@ -27,8 +27,9 @@ pub(super) const PROBES: &[Probe] = &[
     Probe { name: "level-ignored", with: &[], reads: &[&[CMDLINE, IGNORED]], run: is_ignored },
 ];
 
-/// tty, tty0, tty1 are virtual terminals (Documentation/admin-guide/serial-console.rst); an empty name, `null` and
-/// ttynull have no output; netcon sends packets.
+/// Returns false for consoles that are not serial: tty, tty0, tty1 are virtual terminals
+/// (Documentation/admin-guide/serial-console.rst); an empty name, `null` and ttynull have no output; netcon sends
+/// packets.
 fn is_serial(name: &str) -> bool {
     let is_virtual = name.strip_prefix("tty").is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_digit()));
     !is_virtual && !matches!(name, "" | "null" | "ttynull") && !name.starts_with("netcon")
@@ -58,7 +59,7 @@ const DRIVERS: &[(&str, &[&str])] = &[
     ("ttySTM", &["SERIAL_STM32_CONSOLE"]),
     ("ttymxc", &["SERIAL_IMX_CONSOLE"]),
 ];
-/// Other architectures have more drivers of consoles with these names.
+/// Architectures for which [`DRIVERS`] lists all drivers. Others have further drivers of consoles with these names.
 const ARCHITECTURES: &[&str] = &["X86", "ARM", "ARM64"];
 
 /// Returns true if the configuration has none of the drivers of this console.
@@ -78,7 +79,8 @@ fn named(words: &[String]) -> impl Iterator<Item = &str> {
     asked.map(|value| value.split(',').next().unwrap_or_default())
 }
 
-/// Without ports the 8250 driver has no console (univ8250_console_init of drivers/tty/serial/8250/8250_core.c).
+/// Returns true if the console belongs to the 8250 driver and this driver has no ports: without ports it has no console
+/// (univ8250_console_init of drivers/tty/serial/8250/8250_core.c).
 fn lacks_port(sight: &Sight, words: &[String], name: &str) -> bool {
     let count = words
         .iter()
@@ -154,7 +156,8 @@ fn serial(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     Reading::Many(many)
 }
 
-/// If no console is named, a device tree's stdout-path or ACPI's SPCR chooses one, except on x86.
+/// Returns the gap if the console is unknown: if no console is named, a device tree's stdout-path or ACPI's SPCR
+/// chooses one, except on x86.
 fn unnamed(sight: &Sight) -> Option<Gap> {
     match sight.text(ARCH, &mut Notes::default()) {
         Ok(arch) if arch == "x86_64" || arch.ends_with("86") => None,
@@ -195,7 +198,8 @@ fn level(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     }
 }
 
-/// init/main.c: `quiet` is CONSOLE_LOGLEVEL_QUIET, 4 unless built otherwise (an option since Linux 5.0), `debug` 10.
+/// Returns the log level that a word requests (init/main.c): `quiet` is CONSOLE_LOGLEVEL_QUIET, 4 unless built
+/// otherwise (an option since Linux 5.0), `debug` 10.
 fn asked_level(word: &str, built: &dyn Fn(&str) -> Option<i64>) -> Option<i64> {
     match word {
         "quiet" => Some(built("CONSOLE_LOGLEVEL_QUIET").unwrap_or(4)),

@@ -190,7 +190,7 @@ pub(super) fn adds_up(sight: &Sight, line: &str) -> bool {
     isolation.wrong.is_empty() && isolation.overruled_of("isolcpus").next().is_none()
 }
 
-/// If the configuration is unknown, NO_HZ_FULL is assumed to be set.
+/// Returns what the line isolates. If the configuration is unknown, NO_HZ_FULL is assumed to be set.
 pub(super) fn isolation(sight: &Sight, line: &str, possible: Option<&CpuList>, more: u32) -> Isolation {
     if let Some((Built::Out, option)) = built(sight, "isolcpus") {
         let words = parameters(line).into_iter().filter(|word| key(word) == "isolcpus");
@@ -241,7 +241,8 @@ fn conflicts(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     Reading::Many(many)
 }
 
-/// `known` are the CPUs that the machine reports as isolated.
+/// Returns sentences about lists that contradict each other or the machine; `known` are the CPUs that the machine
+/// reports as isolated.
 fn contradictions(
     line: &str,
     lists: &[(&str, Option<CpuList>)],
@@ -315,20 +316,21 @@ fn not_started(line: &str, lists: &[(&str, Option<CpuList>)]) -> Vec<String> {
     beyond.collect()
 }
 
-/// CPUs of nohz_full= are offloaded too (kernel/rcu/tree_nocb.h, rcu_init_nohz).
+/// Returns how the offloaded CPUs differ from the isolated ones, as a sentence. CPUs of nohz_full= are offloaded, too
+/// (kernel/rcu/tree_nocb.h, rcu_init_nohz).
 fn offloaded(asked: &CpuList, nocbs: &CpuList, tickless: Option<&CpuList>) -> Option<String> {
     let (lacks, more) = (asked.minus(nocbs), nocbs.minus(asked));
     let left = tickless.map_or_else(|| lacks.clone(), |tickless| lacks.minus(tickless));
     match (left.is_empty(), lacks.is_empty() || more.is_empty()) {
-        (false, _) => {
-            Some(format!("rcu_nocbs does not offload CPU {left}, which isolcpus isolates: its callbacks run on it"))
-        }
+        (false, _) => Some(format!(
+            "rcu_nocbs does not offload CPU {left}, which isolcpus isolates: the RCU callbacks of that CPU run on it"
+        )),
         (true, false) => Some(format!("rcu_nocbs has CPU {more}, which isolcpus does not isolate")),
         (true, true) => None,
     }
 }
 
-/// Sentences about lists that have no effect because of their form or another word of the line.
+/// Returns sentences about lists that have no effect because of their form or another word of the line.
 pub(super) fn idle_lists(sight: &Sight, line: &str) -> Vec<String> {
     let possible = possible(sight, &mut Notes::default()).ok();
     let found = |more: u32| {

@@ -17,7 +17,8 @@ const MESSAGES: &str = "/proc/dynamic_debug/control";
 /// such messages, no others).
 const ALWAYS_ON: &[&str] = &["init/main.c:", "kernel/power/"];
 
-/// Options that cost time in hot paths, by their help in lib/Kconfig.debug, lib/Kconfig.k*san and arch/x86/Kconfig.debug.
+/// Options that cost time in hot paths, according to their help texts in lib/Kconfig.debug, lib/Kconfig.k*san and
+/// arch/x86/Kconfig.debug.
 const EXPENSIVE: &[&str] = &[
     "DEBUG_PREEMPT",
     "DEBUG_OBJECTS",

@@ -24,7 +24,7 @@ pub(super) const PROBES: &[Probe] = &[
     Probe { name: "powersave-drivers", with: &[], reads: &[READS], run: powersave_drivers },
 ];
 
-/// Returns the policies of measured CPUs, and those whose CPUs are unknown.
+/// Returns the cpufreq policies of the measured CPUs, and the policies whose CPUs are unknown.
 pub(super) fn policies(sight: &Sight) -> Result<Vec<u32>, Gap> {
     let all = sight.numbered(CPUFREQ, "policy")?;
     let is_measured = |n: &u32| {

@@ -154,8 +154,9 @@ pub(crate) struct PlannedThread<'a> {
     pub is_awaited: bool,
 }
 
-/// The thread of the device that the loop waits for gets a priority above that of the loop, every other thread a lower
-/// one (rtirq(1) does the same with a list of names). Empty if the loop is not FIFO or RR.
+/// Returns the planned priorities of interrupt threads: the thread of the device that the loop waits for gets a
+/// priority above that of the loop, every other thread a lower one (rtirq(1) does the same with a list of names). Empty
+/// if the loop is not FIFO or RR.
 pub(crate) fn planned_threads<'a>(sight: &'a Sight) -> Vec<PlannedThread<'a>> {
     let (Scheduling::Fifo { priority } | Scheduling::Rr { priority }) = sight.context.scheduling else {
         return Vec::new();
@@ -188,8 +189,8 @@ fn thread_plan(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     Reading::Many(many)
 }
 
-/// `eth0`, `eth0-rx-1` and `eth0:3` belong to the card eth0; `eth01` does not. The kernel truncates a thread's name to
-/// 15 characters.
+/// Returns true if a device name belongs to a network card: `eth0`, `eth0-rx-1` and `eth0:3` belong to the card eth0;
+/// `eth01` does not. The kernel truncates a thread's name to 15 characters.
 fn belongs(device: &str, card: &str) -> bool {
     let rest = device.strip_prefix(card);
     rest.is_some_and(|rest| rest.is_empty() || !rest.starts_with(|c: char| c.is_ascii_alphanumeric()))
@@ -204,8 +205,8 @@ fn thread_count(sight: &Sight, _: &With, _: &mut Notes) -> Reading {
     }
 }
 
-/// Without a list irqbalance itself excludes the CPUs of isolcpus= and nohz_full=, as documented in its environment
-/// file; it ignores cpuset partitions.
+/// Reads the CPUs to which irqbalance must not move interrupts. Without a list irqbalance itself excludes the CPUs of
+/// isolcpus= and nohz_full=, as documented in its environment file; it ignores cpuset partitions.
 fn banned(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     let mut unnoted = Notes::default();
     for path in BANNED {

@@ -52,7 +52,7 @@ pub(super) const PROBES: &[Probe] = &[
     Probe { name: "foreign-modules", with: &[], reads: &[&[MODULES]], run: foreign_modules },
 ];
 
-/// Returns a release such as `6.12.9-rt1`.
+/// Returns the kernel's release, such as `6.12.9-rt1`.
 fn release_text(sight: &Sight, notes: &mut Notes) -> Result<String, Gap> {
     match sight.text(RELEASE, notes) {
         Err(gap) if gap.is_not_given() => heading(sight, notes).ok_or(gap),
@@ -161,7 +161,7 @@ fn real_time_core(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     Reading::Many(many)
 }
 
-/// The file exists only on architectures with heterogeneous CPUs.
+/// Reads the capacities of all CPUs (cpu_capacity). The file exists only on architectures with heterogeneous CPUs.
 fn capacities(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     let cpus = match sight.numbered(CPUS, "cpu") {
         Ok(cpus) if cpus.is_empty() => return Reading::gap(Gap::new(CPUS, Cause::Garbled("CPU"))),
@@ -188,8 +188,8 @@ fn capacities(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     Reading::word(shown)
 }
 
-/// The last word of a line may be the module's taint letters (fs/proc, kernel/module/procfs.c): P for proprietary, O
-/// for out-of-tree.
+/// In /proc/modules, the last word of a line may be the module's taint letters (fs/proc, kernel/module/procfs.c): P for
+/// proprietary, O for out-of-tree.
 fn foreign_modules(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     let text = match sight.text(MODULES, &mut Notes::default()) {
         Ok(text) => text,

@@ -80,7 +80,7 @@ fn capability(sight: &Sight, bit: u32, notes: &mut Notes) -> Result<bool, Gap> {
 }
 
 /// Combines a limit and a capability, either of which suffices: one that is known to suffice decides, and the answer is
-/// negative only if both are known not to.
+/// negative only if both are known not to suffice.
 fn answer(enough: Result<Option<&str>, Gap>, capable: Result<bool, Gap>) -> Reading {
     match (enough, capable) {
         (_, Ok(true)) => Reading::word("capability"),

@@ -53,7 +53,7 @@ pub(super) fn in_any_machine(found: impl Fn(u32) -> Vec<String>, is_open: bool) 
     least.iter().filter(|text| of(text, &next).is_some()).map(|text| open_numbers(text, of(text, &far))).collect()
 }
 
-/// Number of CPUs by which a larger machine is taken to have more than the lists name.
+/// Number of CPUs that the larger machine, used for comparison, has in addition to those that the lists name.
 const FAR: u32 = 64;
 
 /// Replaces the numbers of a sentence that differ from those of the same sentence about a larger machine.

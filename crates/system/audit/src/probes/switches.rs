@@ -204,8 +204,9 @@ fn mitigations(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     })
 }
 
-/// The last of pti= and nopti counts since Linux 6.7; earlier kernels let a valid pti= decide
-/// (pti_check_boottime_disable of arch/x86/mm/pti.c). `None` if the line has neither, or the deciding one is unknown.
+/// Returns whether the line requests page table isolation. The last of pti= and nopti counts since Linux 6.7; earlier
+/// kernels let a valid pti= decide (pti_check_boottime_disable of arch/x86/mm/pti.c). `None` if the line has neither,
+/// or the deciding one is unknown.
 fn page_table_isolation(line: &str, release: Option<Release>) -> Option<bool> {
     let words = parameters(line);
     let meant = |word: &String| match word.as_str() {

@@ -38,7 +38,7 @@ fn virtualisation(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
 
 const STAT: &str = "/proc/stat";
 
-/// Reads the eighth number of the first line (proc_stat(5)).
+/// Reads the steal time: the eighth number in the first line of /proc/stat (proc_stat(5)).
 fn steal(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     let text = match sight.text(STAT, &mut Notes::default()).map_err(Gap::expected) {
         Ok(text) => text,

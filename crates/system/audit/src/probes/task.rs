@@ -88,7 +88,7 @@ pub(crate) fn comes_first_there(sight: &Sight, task: &Task) -> bool {
     comes_first(task, sight.context.scheduling) && may_run_there(sight, task)
 }
 
-/// False only if the task is known to stay on other CPUs.
+/// Returns false only if the task is known to stay on other CPUs.
 fn may_run_there(sight: &Sight, task: &Task) -> bool {
     let status = sight.machine.read(&format!("/proc/{}/task/{}/status", task.pid, task.tid));
     let allowed =

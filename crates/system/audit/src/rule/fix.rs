@@ -86,7 +86,8 @@ impl Action {
         remove.split_whitespace().filter(move |gone| !add.split_whitespace().any(|word| name(word) == *gone))
     }
 
-    /// Returns true if it changes the kernel, whichever rule it belongs to. Network settings belong to a namespace.
+    /// Returns true if the action changes a setting of the kernel itself, whichever rule it belongs to. Network
+    /// settings do not count, because each network namespace has its own.
     pub(crate) fn is_kernels(&self) -> bool {
         match self {
             Action::Boot { .. } => true,

@@ -32,7 +32,7 @@ impl IrqFilter {
         self.expressions().map(drop)
     }
 
-    /// The CPUs of `outside`; the error is its text if that is not a list.
+    /// Returns the CPUs of `outside`; the error is the text of `outside` if that is not a CPU list.
     pub fn cpus(&self) -> Result<CpuList, &str> {
         self.outside.parse().map_err(|_| self.outside.as_str())
     }
@@ -48,7 +48,7 @@ impl IrqFilter {
 /// Maximum size of a compiled expression, bytes.
 const LARGEST: usize = 1 << 18;
 
-/// Compiles an untrusted expression: of bounded size, and regex_lite matches in linear time.
+/// Compiles an untrusted expression. Its size is limited, and regex_lite matches in linear time.
 pub(crate) fn expression(text: &str) -> Result<Regex, String> {
     let built = regex_lite::RegexBuilder::new(text).size_limit(LARGEST).build();
     built.map_err(|error| format!("`{text}` is not a regular expression: {error}"))

@@ -54,7 +54,7 @@ pub(crate) fn malformed(file: &str, text: &str, error: &toml::de::Error) -> Rule
     RuleError { file: file.into(), line: before.matches('\n').count() + 1, message: error.message().to_owned() }
 }
 
-/// An error, and a word of the text near it.
+/// An error in a rule, and a word of the rule's text near which it is.
 #[derive(Debug)]
 pub(crate) struct Mistake {
     pub near: String,
@@ -124,7 +124,7 @@ fn check_cases(rule: &Rule) -> Result<(), Mistake> {
         }
         let from_nothing = !case.when.is_empty() && !case.when.values().any(super::Test::needs_something);
         if case.state == State::Pass && from_nothing {
-            return mistake(&case.say, "the absence of something alone is not a reason to pass");
+            return mistake(&case.say, "the absence of something is not enough for PASS");
         }
     }
     let last = rule.cases.last();

@@ -156,7 +156,7 @@ impl Need {
         match self {
             Need::Window => "needs a window of time: --window 10s",
             Need::Pid => "needs the application: --pid PID",
-            Need::Trial => "needs permission to test it: --probe",
+            Need::Trial => "needs permission to run tests: --probe",
         }
     }
 }
@@ -196,7 +196,8 @@ impl Rule {
         }
     }
 
-    /// Returns true if an action of a fix is a change of the boot loader's line, also in words.
+    /// Returns true if an action of a fix changes the boot loader's line. This includes a manual action if the rule is
+    /// about the command line.
     pub(crate) fn changes_line(&self, action: &Action) -> bool {
         matches!(action, Action::Boot { .. }) || (self.group == Group::Cmdline && matches!(action, Action::Manual(_)))
     }

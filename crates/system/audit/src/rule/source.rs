@@ -164,7 +164,10 @@ impl Written {
         let wrong = [
             (self.form.is_some() && !is_file, "`as` is for file and files"),
             (parts.contains(&true) && !is_file, "`key`, `field` and `lines` are for file and files"),
-            (parts.iter().filter(|is| **is).count() > 1, "only one of `key`, `field` and `lines`"),
+            (
+                parts.iter().filter(|is| **is).count() > 1,
+                "only one of `key`, `field` and `lines` is allowed is allowed",
+            ),
             (self.field == Some(0), "fields count from 1"),
             (
                 (self.within.is_some() || self.without.is_some()) && !is_cpus,

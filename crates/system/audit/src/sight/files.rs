@@ -40,7 +40,7 @@ impl Sight<'_> {
         self.formed(path, &text, part, form)
     }
 
-    /// Selects a part of a file; one that the file does not contain is absent.
+    /// Selects a part of a file; a part that the file does not contain counts as absent.
     fn part(
         &self,
         path: &str,

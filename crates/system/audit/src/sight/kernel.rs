@@ -118,13 +118,14 @@ impl Sight<'_> {
         words
     }
 
-    /// Returns the gap for the first word with a variable that may be this parameter: it has no other name.
+    /// Returns the gap for the first word with a variable that may be this parameter: its name is that of the
+    /// parameter, or unknown.
     pub fn variable(&self, name: &str) -> Option<Gap> {
         let is_one = |word: &&String| word.split_once('=').is_none_or(|(key, _)| key == name);
         self.variables().iter().find(is_one).map(|word| meaning(word))
     }
 
-    /// Returns the gap for the first word that may be any parameters.
+    /// Returns the gap for the first word that may stand for any parameters.
     pub fn open(&self) -> Option<Gap> {
         self.variables().iter().find(|word| !word.contains('=')).map(|word| meaning(word))
     }
@@ -138,8 +139,8 @@ impl Sight<'_> {
         line.trim_end().get(..longest).map(str::to_owned).unwrap_or(line)
     }
 
-    /// If there is no command line, its parameters are unknown, not absent. Words with variables are omitted: see
-    /// [`Sight::variable`].
+    /// Returns the command line. If it cannot be read, its parameters are unknown, not absent. Words with variables are
+    /// omitted: see [`Sight::variable`].
     pub fn cmdline(&self) -> Result<String, Gap> {
         match self.machine.read(CMDLINE) {
             Read::Known(bytes) => match String::from_utf8(bytes) {

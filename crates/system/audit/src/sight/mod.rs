@@ -142,7 +142,7 @@ impl<'m> Sight<'m> {
         self.tasks.get_or_init(|| tasks::read(self.machine))
     }
 
-    /// Notes the file's content as evidence.
+    /// Reads a file, and notes its content as evidence.
     pub fn text(&self, path: &str, notes: &mut Notes) -> Result<String, Gap> {
         let read = self.machine.read(path);
         let known = match Cause::of(&read) {

@@ -21,7 +21,7 @@ fn audit(line: &str) -> Vec<Finding> {
     audit_with("", line)
 }
 
-/// `more` are additional lines of the configuration.
+/// Audits a command line and a configuration; `more` are additional lines of the configuration.
 fn audit_with(more: &str, line: &str) -> Vec<Finding> {
     let mut given = Given::new();
     given.add("config", format!("{CONFIG}{LISTED}{more}").as_bytes(), None).unwrap();
@@ -208,7 +208,7 @@ fn an_old_log_tells_nothing() {
     assert!(state == State::Fail && said.contains("isolcpus=2,3"), "{state:?} {said}");
 }
 
-/// Small configurations with the findings of their releases.
+/// Checks that small configurations of other releases give the findings that apply to those releases.
 #[test]
 fn configurations_of_other_releases_are_judged_as_theirs() {
     for (text, line, id, state, part) in [

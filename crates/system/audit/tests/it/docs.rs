@@ -48,7 +48,8 @@ fn pages_are_those_of_the_rules() {
     }
 }
 
-/// Supports the part of JSON Schema that docs/rules/schema.json uses; returns the first error with its place.
+/// Checks a value against a schema, using the part of JSON Schema that occurs in docs/rules/schema.json; returns the
+/// first error with its place.
 fn check(schema: &Value, root: &Value, value: &Value, at: &str) -> Result<(), String> {
     if let Some(reference) = schema.get("$ref").and_then(Value::as_str) {
         let target = root.pointer(reference.trim_start_matches('#')).unwrap();

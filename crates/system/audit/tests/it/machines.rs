@@ -31,7 +31,7 @@ fn expected(folder: &Path) -> Vec<Expected> {
     toml::from_str::<Golden>(&text).unwrap_or_else(|error| panic!("{}: {error}", folder.display())).audit
 }
 
-/// Every rule's state for every profile, one letter each, in the order of `Profile::ALL`.
+/// Returns every rule's state for every profile, one letter each, in the order of `Profile::ALL`.
 fn all_states(rules: &Rules, machine: &Recorded, expected: &Expected) -> String {
     let audits: Vec<Vec<Finding>> = Profile::ALL
         .iter()

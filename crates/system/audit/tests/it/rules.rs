@@ -363,7 +363,7 @@ fn mistakes_in_rules_are_named_with_their_line() {
         ("{ file = \"/x\", as = \"integer\" }", "{ optional = true }", 9, "exactly one"),
         ("{ min = 1 }", "{ mini = 1 }", 12, "mini"),
         ("{ min = 1 }", "{ min = \"one\" }", 12, "invalid type"),
-        ("{ min = 1 }", "{ present = false }", 14, "not a reason to pass"),
+        ("{ min = 1 }", "{ present = false }", 14, "not enough for PASS"),
         ("when = { value", "when = { other", 12, "`other` is not among"),
         ("it is {value}", "it is {other}", 14, "`{other}` is not among"),
         ("it is {value}", "it is {value", 14, "not closed"),

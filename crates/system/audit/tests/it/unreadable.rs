@@ -69,8 +69,9 @@ impl Machine for Spy<'_> {
     }
 }
 
-/// Absence that is an answer: of a task that has ended (a file in place of its folder counts too), of a control group's
-/// budget, which exists only while the kernel groups real-time tasks, and of proactive compaction before Linux 5.9.
+/// Returns true if the absence of the file is an answer: that of a task that has ended (a file in place of its folder
+/// counts too), of a control group's budget, which exists only while the kernel groups real-time tasks, and of
+/// proactive compaction before Linux 5.9.
 fn may_pass_without(rule: &str, path: &str, read: &Read) -> bool {
     let is_task = path.starts_with("/proc/") && path.contains("/task");
     if is_task && (*read == Read::Absent || path.ends_with("/task")) {

@@ -20,7 +20,7 @@ pub fn trial(view: &dyn Machine, kernel: &NewKernel) -> Result<Trial, Refusal> {
         reboot: Argv::new(["systemctl", "reboot"]),
         unattended: false,
         fallback: format!(
-            "U-Boot cannot boot an entry once: choose {LABEL} in its menu on the console; any later boot takes {}",
+            "U-Boot cannot boot an entry once: choose {LABEL} in its menu on the console; any later boot starts {}",
             menu.label
         ),
         visible: format!("/proc/cmdline has {}", kernel.word()),

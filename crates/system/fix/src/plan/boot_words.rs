@@ -11,7 +11,7 @@ use punctual_units::CpuList;
 const CPU_SETS: &[&str] = &["isolcpus", "nohz_full", "rcu_nocbs"];
 
 /// # Errors
-/// The reason why one of them cannot work on this machine, or contradicts other advice.
+/// The reason why one of the parameters cannot work on this machine, or contradicts other advice.
 pub(super) fn wanted(
     request: &Request,
     places: &Places,

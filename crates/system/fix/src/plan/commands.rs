@@ -73,7 +73,7 @@ fn units(request: &Request, rule: &str, words: &[&str]) -> Result<Vec<Doing>, St
         names.dedup();
     }
     if names.is_empty() || !names.iter().all(|name| is_unit(name)) {
-        return Err("the units are unknown".to_owned());
+        return Err("cannot tell which timers are enabled".to_owned());
     }
     let mut steps = Vec::new();
     for name in &names {

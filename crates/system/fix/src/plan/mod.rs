@@ -199,7 +199,7 @@ impl Request<'_> {
     }
 }
 
-/// Words for the kernel's command line that rules request.
+/// Kernel parameters that rules request.
 #[derive(Default)]
 struct ForBoot {
     request: BootWish,

@@ -39,7 +39,10 @@ const INTERRUPTS: &[(&str, &str)] = &[
     ("rpi-swap", "everything that is swapped out is read back first; where memory is short, processes are killed"),
     ("net-queue-count", "the link is reset"),
     ("rpi-wifi-bt", "wireless links go down, perhaps the one you are using"),
-    ("wq-unbound-cpumask", "drivers' work moves to other CPUs, which has stopped network traffic for a moment"),
+    (
+        "wq-unbound-cpumask",
+        "drivers' work moves to other CPUs, which is known to have interrupted network traffic for a moment",
+    ),
     ("sched-rt-throttle", "a runaway real-time loop then hangs the machine"),
     ("sched-fair-server", "a runaway real-time loop then hangs the machine"),
     ("sched-fair-server-asym-bug", "a runaway real-time loop then hangs the machine"),
@@ -54,7 +57,7 @@ const INTERRUPTS: &[(&str, &str)] = &[
 /// named.
 const ASKED_ONLY: &[(&str, &str)] = &[
     // raspberrypi/linux issue 3683: a Raspberry Pi 1 B+ does not boot with it.
-    ("cmdline-threadirqs", "a driver whose handler must not be a thread may hang the boot"),
+    ("cmdline-threadirqs", "a driver whose handler must not run in a thread may hang the boot"),
     ("cmdline-audit", "this machine may be required to keep these records"),
     ("cmdline-isolcpus-flags", "other programs lose CPUs"),
     ("cmdline-tsc-reliable", "a clocksource that fails is then not detected"),
@@ -67,7 +70,10 @@ const ASKED_ONLY: &[(&str, &str)] = &[
     ("irq-managed", "other programs lose CPUs"),
     ("kconfig-efi-runtime", "boot entries and firmware can then not be changed: efibootmgr, bootctl, fwupd"),
     ("kconfig-lockup-detector", "a CPU that hangs is then not detected"),
-    ("kconfig-nohz-choice", "every kernel entry takes longer, or a computation is interrupted: measure both"),
+    (
+        "kconfig-nohz-choice",
+        "one setting makes every kernel entry slower, with the other the tick interrupts computations: measure both",
+    ),
     ("kconfig-nohz-inert", "another kernel on this machine may be built with support for it"),
     ("rpi-nohz-rcu-inert", "another kernel on this machine may be built with support for it"),
     ("sched-kthread-prio-for-hogs", "these threads then run before the loop"),
@@ -278,7 +284,7 @@ fn callback_threads(request: &Request, places: &Places, plan: &mut RulePlan) {
     }
 }
 
-/// The rule's limit of exit latencies, µs.
+/// Maximum exit latency of an idle state that the rule accepts, µs.
 const EXIT_LATENCY_US: u64 = 10;
 
 fn idle_states(request: &Request, places: &Places, plan: &mut RulePlan) {
@@ -310,8 +316,8 @@ fn one_frequency(request: &Request, _: &Places, plan: &mut RulePlan) {
 
 const PARTITION: &str = "/sys/fs/cgroup/punctual-rt";
 
-/// Plans an isolated cpuset partition (Documentation/admin-guide/cgroup-v2.rst, cpuset.cpus.partition; `isolated` since
-/// Linux 6.1).
+/// Plans the creation of an isolated cpuset partition for the application (Documentation/admin-guide/cgroup-v2.rst,
+/// cpuset.cpus.partition; `isolated` since Linux 6.1).
 fn partition(request: &Request, places: &Places, plan: &mut RulePlan) {
     if let Some(why) = groups::hindrance(request.sys) {
         return plan.manual.push(why);

@@ -223,8 +223,8 @@ fn a_menu_that_boots_nothing_is_not_used() {
     }
 }
 
-/// If another program has run grub-mkconfig since, it runs again after the undo. An interruption of that must also
-/// leave a complete menu.
+/// If another program has run grub-mkconfig since the fix, grub-mkconfig runs again after the undo. An interruption of
+/// this run must also leave a complete menu.
 #[test]
 fn a_menu_made_anew_since_is_made_once_more() {
     let (rules, request) = (Rules::embedded(), words(&["isolcpus=2-3"], &[]));
@@ -248,7 +248,7 @@ fn a_menu_made_anew_since_is_made_once_more() {
     assert!(!names.iter().any(|name| name.contains("punctual")), "{names:?}");
 }
 
-/// Boots the prepared entry. GRUB empties next_entry before.
+/// Boots the prepared entry, after emptying next_entry as GRUB does.
 fn reboot(root: &Path, kernel: &Kernel, cmdline: &str) {
     *kernel.boot.borrow_mut() += "+";
     fs::write(root.join("proc/cmdline"), cmdline).unwrap();

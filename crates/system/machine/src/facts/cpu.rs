@@ -81,7 +81,7 @@ pub(super) fn smt_active(machine: &dyn Machine, online: Option<&CpuList>) -> Opt
     Some(shared)
 }
 
-/// One governor per cpufreq policy, by policy number; empty if the kernel does not scale frequencies.
+/// Returns one governor per cpufreq policy, by policy number; empty if the kernel does not scale frequencies.
 pub(super) fn governors(machine: &dyn Machine) -> Option<Vec<String>> {
     const CPUFREQ: &str = "/sys/devices/system/cpu/cpufreq";
     let names = match machine.list(CPUFREQ) {

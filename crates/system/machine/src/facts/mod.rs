@@ -76,7 +76,8 @@ fn memory(machine: &dyn Machine) -> Option<u64> {
     kilobytes.checked_mul(1024)
 }
 
-/// RT throttling, such as `950000/1000000 µs`, or `off` when the runtime is −1 (proc_sys_kernel: sched_rt_runtime_us).
+/// Returns the limit of RT throttling, such as `950000/1000000 µs`, or `off` when the runtime is −1 (proc_sys_kernel:
+/// sched_rt_runtime_us).
 fn rt_throttling(machine: &dyn Machine) -> Option<String> {
     let number = |name: &str| text(machine, &format!("/proc/sys/kernel/{name}"))?.parse::<i64>().ok();
     match (number("sched_rt_runtime_us")?, number("sched_rt_period_us")) {
@@ -86,7 +87,7 @@ fn rt_throttling(machine: &dyn Machine) -> Option<String> {
     }
 }
 
-/// PRETTY_NAME of os-release(5). /usr/lib is read only if the file is absent from /etc.
+/// Returns PRETTY_NAME of os-release(5). /usr/lib is read only if the file is absent from /etc.
 fn distribution(machine: &dyn Machine) -> Option<String> {
     let release = match machine.read("/etc/os-release") {
         Read::Absent => machine.read("/usr/lib/os-release"),

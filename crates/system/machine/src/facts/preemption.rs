@@ -10,8 +10,8 @@ pub fn is_preempt_rt(version: &str) -> bool {
     words.contains(&"PREEMPT_RT") || words.windows(2).any(|w| w == ["PREEMPT", "RT"])
 }
 
-/// `/sys/kernel/realtime` is 1 on kernels with the real-time patches; mainline has no such file, so its absence means
-/// nothing.
+/// Returns true for a PREEMPT_RT kernel. `/sys/kernel/realtime` is 1 on kernels with the real-time patches; mainline
+/// has no such file, so its absence means nothing.
 pub(super) fn preempt_rt(machine: &dyn Machine, version: Option<&str>) -> Option<bool> {
     if text(machine, "/sys/kernel/realtime").as_deref() == Some("1") {
         return Some(true);
@@ -19,7 +19,8 @@ pub(super) fn preempt_rt(machine: &dyn Machine, version: Option<&str>) -> Option
     version.map(is_preempt_rt)
 }
 
-/// The kernel's preemption mode: `rt`, `full`, `lazy`, `voluntary` or `none`; `None` when it cannot be determined.
+/// Returns the kernel's preemption mode: `rt`, `full`, `lazy`, `voluntary` or `none`; `None` when it cannot be
+/// determined.
 pub fn preemption_mode(machine: &dyn Machine, config: Option<&KernelConfig>) -> Option<String> {
     mode(machine, text(machine, "/proc/sys/kernel/version").as_deref(), config)
 }
@@ -53,8 +54,9 @@ pub(super) fn mode(machine: &dyn Machine, version: Option<&str>, config: Option<
     }
 }
 
-/// sched_dynamic_mode() of kernel/sched/core.c: `lazy` is accepted since Linux 6.13 on architectures that support it, and
-/// on these, in Linux 7.1 (not yet in 6.19), nothing else but `full`.
+/// Returns true if the kernel does not accept this mode (sched_dynamic_mode() of kernel/sched/core.c). `lazy` is
+/// accepted since Linux 6.13 on architectures that support it; on these, Linux 7.1 (but not yet 6.19) accepts only
+/// `lazy` and `full`.
 fn is_refused(mode: &str, machine: &dyn Machine, config: Option<&KernelConfig>) -> bool {
     let release = config.and_then(KernelConfig::release).or_else(|| {
         let release = text(machine, "/proc/sys/kernel/osrelease")?;

@@ -14,7 +14,7 @@ pub enum Virtualisation {
 }
 
 impl Virtualisation {
-    /// `none` without a hypervisor, else the hypervisor's name; `None` when it cannot be determined.
+    /// Returns `none` without a hypervisor, else the hypervisor's name; `None` when it cannot be determined.
     pub fn name(&self) -> Option<String> {
         match self {
             Virtualisation::None => Some("none".to_owned()),
@@ -106,7 +106,8 @@ fn dmi_guest(machine: &dyn Machine, unread: &mut Vec<String>) -> Dmi {
     dmi
 }
 
-/// `/hypervisor` names KVM or Xen; QEMU's boards are recognised by the root's `compatible`.
+/// Returns the hypervisor according to the device tree: `/hypervisor` names KVM or Xen; QEMU's boards are recognised by
+/// the root's `compatible`.
 fn device_tree_guest(machine: &dyn Machine, unread: &mut Vec<String>) -> Option<String> {
     let node = format!("{TREE}/hypervisor/compatible");
     match machine.read(&node) {
@@ -127,19 +128,21 @@ fn has_device_tree(machine: &dyn Machine) -> bool {
     text(machine, &format!("{TREE}/compatible")).or_else(|| text(machine, &format!("{TREE}/model"))).is_some()
 }
 
-/// Whether the kernel shows the flag `hypervisor`: CPUID leaf 1, ECX bit 31. `None` if /proc/cpuinfo has no x86 flags.
+/// Returns whether the kernel shows the flag `hypervisor`: CPUID leaf 1, ECX bit 31. `None` if /proc/cpuinfo has no x86
+/// flags.
 fn hypervisor_flag(cpuinfo: &str) -> Option<bool> {
     let flags = field_values(cpuinfo, "flags").next()?;
     let is_x86 = flags.split_whitespace().any(|f| f == "fpu");
     is_x86.then(|| flags.split_whitespace().any(|f| f == "hypervisor"))
 }
 
-/// On x86 the flags decide, so if /proc/cpuinfo has no flags the machine may still be a guest.
+/// Returns true if /proc/cpuinfo is that of another architecture. On x86 the flags decide, so if /proc/cpuinfo has no
+/// flags the machine may still be a guest.
 fn is_not_x86(cpuinfo: &str) -> bool {
     ["CPU implementer", "isa", "Features"].iter().any(|name| field_values(cpuinfo, name).next().is_some())
 }
 
-/// Without DMI (Firecracker), the paravirtual clock identifies the hypervisor.
+/// Returns the hypervisor that the paravirtual clock identifies, for guests without DMI (Firecracker).
 fn paravirtual_clock(machine: &dyn Machine) -> Option<&'static str> {
     let clocks = text(machine, CLOCKS)?;
     let kinds = [("kvm-clock", "kvm"), ("hyperv_clocksource", "hyper-v"), ("xen", "xen"), ("vmware", "vmware")];

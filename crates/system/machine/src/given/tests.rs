@@ -98,6 +98,22 @@ fn two_of_a_kind_are_two_machines() {
 }
 
 #[test]
+fn a_command_line_beside_the_log_of_its_boot_is_one_machine() {
+    let line = "console=ttyPS0,115200 root=/dev/mmcblk0p2 rw\n";
+    let log = |line: &str| format!("Linux version 6.1.5 (a@b) (gcc) #1 SMP Fri Jan 13\nKernel command line: {line}");
+    let both = |first: &str, second: &str| {
+        let mut given = Given::new();
+        given.add("cmdline", first.as_bytes(), None).unwrap();
+        let answer = given.add("dmesg", second.as_bytes(), None).map_err(|error| error.to_string());
+        answer.map(|_| (given.read(CMDLINE).text().map(str::to_owned), given.read(RELEASE).text().map(str::to_owned)))
+    };
+    let wanted = Ok((Some(line.trim().to_owned()), Some("6.1.5".to_owned())));
+    assert_eq!(both(line, &log(line)), wanted);
+    assert_eq!(both(&log(line), line), wanted);
+    assert!(both(line, &log("root=/dev/sda1\n")).unwrap_err().contains("are both kernel command line"));
+}
+
+#[test]
 fn only_what_was_given_or_follows_from_it_is_read() {
     let mut given = Given::new();
     assert_eq!(given.read("/proc/cmdline"), Read::NotGiven);

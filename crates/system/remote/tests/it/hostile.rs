@@ -12,7 +12,7 @@ use tar::{EntryType, Header};
 const BOARD: &str = "PUNCTUAL_TEST_BOARD";
 /// Maximum memory of the process under test, KiB.
 const MEMORY: u64 = 64 << 10;
-/// The job whose run is fetched.
+/// Name of the job whose run is fetched.
 const JOB: &str = "job";
 
 struct Board(tempfile::TempDir);

@@ -1,5 +1,5 @@
-//! Tests with a real sshd on another port: strict host keys, quoted words, and files and commands over a connection
-//! that breaks.
+//! Tests with a real sshd on a high port: strict host key checking, quoted words, and files and commands over a
+//! connection that breaks.
 
 use punctual_model::Argv;
 use punctual_remote::{Job, Remote, RemoteError, fetch, upload};

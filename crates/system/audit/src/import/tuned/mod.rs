@@ -166,7 +166,8 @@ impl Found {
         Ok(())
     }
 
-    /// `cmdline…` options append to the command line, with or without `+`; with `-` they remove what others appended.
+    /// Adds a unit's kernel parameters: `cmdline…` options append to the command line, with or without `+`; with `-`
+    /// they remove what others appended.
     fn boot(&mut self, unit: &Unit) {
         let mut words: Vec<(String, String)> = Vec::new();
         for Entry { key, value, whence } in &unit.entries {

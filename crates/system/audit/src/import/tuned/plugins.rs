@@ -92,7 +92,8 @@ impl Context<'_> {
         }
     }
 
-    /// As in sysctl.d(5): dots separate and slashes represent dots, unless the first separator is a slash.
+    /// Interprets the key as in sysctl.d(5): dots separate its parts and slashes represent dots, unless the first
+    /// separator is a slash.
     fn sysctl(&self, key: &str) -> Result<Request, &'static str> {
         let fine = |c: char| c.is_ascii_alphanumeric() || "._-/:".contains(c);
         if !key.chars().all(fine) || key.contains("..") || key.is_empty() {
@@ -129,7 +130,8 @@ impl Context<'_> {
         self.path_or(path, id, group, want, ("WARN", absent))
     }
 
-    /// `absent` is the state and the sentence if the file does not exist.
+    /// Returns a request to check the value in a file; `absent` is the state and the sentence if the file does not
+    /// exist.
     fn path_or(
         &self,
         path: &str,
