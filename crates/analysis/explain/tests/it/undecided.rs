@@ -210,5 +210,6 @@ fn a_maximum_stated_beside_the_trace_is_not_explained_by_a_short_latency() {
         said.ends_with("; this does not explain what the text says beside the trace, \"max seen 17373 us\""),
         "{said}"
     );
+    assert!(first(&format!("max seen 17373 µs\n{trace}")).contains("\"max seen 17373 "));
     assert!(!first(&format!("$ ./probe 0\n max seen 73 us\n{trace}")).contains("beside the trace"));
 }

@@ -117,9 +117,7 @@ impl<R: Read> TextSource<R> {
                     }
                     Read1::Known => continue,
                     Read1::Nothing if !line.starts_with(b" >") && !line.starts_with(b"\t>") => {
-                        let info = &mut self.reader.info;
-                        info.skipped += u64::from(!line.is_empty());
-                        info.claimed = info.claimed.take().max(claim::claim(line));
+                        self.reader.skip(line);
                         continue;
                     }
                     _ => {}
@@ -191,7 +189,7 @@ impl<R: Read> TextSource<R> {
 
     fn incomplete(&mut self, partial: Option<(Option<Event>, Name)>, number: u64) {
         let Some((event, name)) = partial else {
-            self.reader.info.skipped += 1;
+            self.reader.skip(&self.joined);
             return;
         };
         self.reader.info.note(Damage::Incomplete { event: name }, Place::Line(number));

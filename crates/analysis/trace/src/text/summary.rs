@@ -181,7 +181,10 @@ fn latency(row: &str) -> Option<(f64, String)> {
     let max = columns.iter().find_map(|column| value(column, "max:"))?;
     let at = columns.iter().find_map(|column| value(column, "max start:").or_else(|| value(column, "max at:")));
     let at = at.map(|at| format!(" at {at} s")).unwrap_or_default();
-    Some((max, format!(" (the longest wait is {max} ms, of {task}{at})")))
+    let average = columns.iter().find_map(|column| value(column, "avg:"));
+    let switches = columns.get(1).and_then(|column| column.parse::<u64>().ok());
+    let often = switches.zip(average).map(|(times, ms)| format!("; {times} switches, {ms} ms on average"));
+    Some((max, format!(" (the longest wait is {max} ms, of {task}{at}{})", often.unwrap_or_default())))
 }
 
 /// Parses `95.123456 [0001]  app[1234/1230]   0.000  0.015  0.030`: times in ms, waiting for an event, for the CPU, and

@@ -131,6 +131,8 @@ struct Histogram<'a> {
     label: String,
     unit: &'a str,
     buckets: Vec<(String, u64)>,
+    /// The lower bound of the last bucket that is not empty.
+    worst: f64,
 }
 
 /// Returns the last nonzero bucket of each histogram of bcc (`640 -> 1279 : 1 |***|`) or bpftrace (`[1K, 2K) 7 |@@|`), and the
@@ -152,9 +154,10 @@ pub(super) fn histograms(head: &str) -> Option<String> {
             (unit, begins) = (of.trim(), true);
         } else if let Some((from, to, count)) = bucket(line).or(wrapped) {
             if std::mem::take(&mut begins) || all.is_empty() {
-                all.push(Histogram { label: label.clone(), unit, buckets: Vec::new() });
+                all.push(Histogram { label: label.clone(), unit, buckets: Vec::new(), worst: 0.0 });
             }
             if let Some(of) = all.last_mut() {
+                of.worst = if count > 0 { bound(&from) } else { of.worst };
                 let unit = if of.unit.is_empty() { String::new() } else { format!(" {}", of.unit) };
                 of.buckets.push((format!("{from} to {to}{unit}"), count));
             }
@@ -164,6 +167,9 @@ pub(super) fn histograms(head: &str) -> Option<String> {
             let name = named.split_whitespace().next_back().filter(|name| name.starts_with('@'));
             (label, begins) = (name.unwrap_or(named).to_owned(), true);
         }
+    }
+    if all.len() > MOST {
+        all.sort_by(|a, b| b.worst.total_cmp(&a.worst));
     }
     let said: Vec<String> = all.iter().filter_map(Histogram::said).take(MOST).collect();
     (!said.is_empty()).then(|| said.join("; "))
@@ -181,6 +187,13 @@ impl Histogram<'_> {
         let of = format!("{worst}, {times}{fullest}");
         Some(if self.label.is_empty() { of } else { format!("{}: {of}", text(self.label.as_bytes(), 40)) })
     }
+}
+
+/// `64K`, whose letter counts in powers of 1024.
+fn bound(from: &str) -> f64 {
+    let digits = from.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let scale = ["K", "M", "G", "T"].iter().position(|letter| from.ends_with(letter)).map_or(0, |n| n as i32 + 1);
+    digits.parse::<f64>().unwrap_or(0.0) * 1024f64.powi(scale)
 }
 
 fn bucket(line: &str) -> Option<(String, String, u64)> {

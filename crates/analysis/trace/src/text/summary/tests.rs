@@ -14,13 +14,22 @@ fn tables_are_told_by_their_worst() {
     assert!(said(bpftrace).contains(buckets), "{}", said(bpftrace));
     let wrapped = "13:39:55 @usecs:\n[4, 8)                12 \n|@@@@   |\n[1K, 2K)               7 |@@ \n    |\n";
     assert!(said(wrapped).contains(buckets), "{}", said(wrapped));
+    let many: String = ["@a: 8 16", "@b: 8 16", "@c: 8 16", "@d: 2K 4K"]
+        .map(|of| {
+            let words: Vec<&str> = of.split(' ').collect();
+            format!("{}\n[{}, {})    3 |@|\n", words[0], words[1], words[2])
+        })
+        .concat();
+    assert!(said(&many).contains("buckets are @d: 2K to 4K, 3 times; @a"), "{}", said(&many));
     let plain = " Tasks     count    total    avg     max\n\nmigration/0    2   39849  19924   28826\nevents/1    9  6353057  705895  2986012\n";
     let row = "(the largest maximum is 2986012, of events/1: count 9, total 6353057, avg 705895; perf sched latency of Linux 2.6.32 prints";
     assert!(said(plain).contains(row), "{}", said(plain));
     let latency = "  Task  |   Runtime ms  | Switches | Avg delay ms | Max delay ms | Max delay start |\n  a:(2) |  12.0 ms |  4 | avg:   0.100 ms | max:   \
                    0.300 ms | max start:  1.5 s |\n  b:77 |  12.0 ms |  4 | avg:   1.100 ms | max:  12.300 ms | max start:  2.5 s |\n";
     assert!(
-        said(latency).starts_with("perf sched latency (the longest wait is 12.3 ms, of b:77 at 2.5 s)"),
+        said(latency).starts_with(
+            "perf sched latency (the longest wait is 12.3 ms, of b:77 at 2.5 s; 4 switches, 1.1 ms on average)"
+        ),
         "{}",
         said(latency)
     );
@@ -34,7 +43,11 @@ fn tables_are_told_by_their_worst() {
     let moved = pre.replace("0.013  0.000", "0.013  3.440");
     assert!(said(&moved).contains("at 103.721034, 3.44 ms of it on another CPU before"), "{}", said(&moved));
     let broken = latency.replace("|   Switches", "|\n Switches").replace("| max:", "|\n max:");
-    assert!(said(&broken).contains("(the longest wait is 12.3 ms, of b:77 at 2.5 s)"), "{}", said(&broken));
+    assert!(
+        said(&broken).contains("(the longest wait is 12.3 ms, of b:77 at 2.5 s; 4 switches, 1.1 ms on average)"),
+        "{}",
+        said(&broken)
+    );
     let off = "    finish_task_switch\n    schedule\n    read_events\n    do_io_getevents\n    -   my sql (29896)\n        3500863\n\n    \
                schedule\n    futex_wait\n    -   app (3)\n        12\n";
     assert!(
