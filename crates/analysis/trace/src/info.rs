@@ -42,6 +42,8 @@ pub struct TraceInfo {
     pub untimed: u64,
     /// Number of lines or records that could not be read.
     pub skipped: u64,
+    /// The largest maximum that a line beside the trace states, ns, and that line.
+    pub claimed: Option<(u64, String)>,
     /// The line of the event returned last, from 1; `None` if not a text. For a stack's event it is that of the next
     /// one.
     pub line: Option<u64>,
@@ -237,10 +239,10 @@ pub enum TraceError {
     Log { said: String, next: &'static str },
     /// Lines of scheduler events that have a CPU and no time.
     #[error(
-        "events without times: they contain the order of wakeups and switches, but no durations; record the time of each event \
+        "events without times: they contain the order of wakeups and switches, but no durations ({order}); record the time of each event \
              (`perf script -F comm,tid,cpu,time,event,trace`, or the kernel's own trace file)"
     )]
-    Untimed,
+    Untimed { order: String },
     /// Lines of events without the columns before the event's name.
     #[error(
         "events without their thread, CPU, time or name (\"{line}\"): such lines do not contain which thread ran where and when; supply the lines as the kernel or \

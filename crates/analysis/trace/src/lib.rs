@@ -12,6 +12,7 @@ mod flags;
 mod info;
 mod input;
 mod kept;
+mod noises;
 mod perf;
 mod raw;
 mod text;
@@ -26,6 +27,7 @@ pub use info::{
     Call, Damage, Format, LatencyHeader, Logged, MAX_NOTES, Note, Place, RtlaAnalysis, TimeBase, TraceError, TraceInfo,
 };
 pub use kept::Kept;
+pub use noises::{Noises, worst_noise};
 pub use raw::{
     Decoder, EventFormat, FieldFormat, Layout, PageDamage, Pages, Record, Slot, Symbols, Walk, functions_at,
 };

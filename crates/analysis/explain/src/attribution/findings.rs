@@ -2,6 +2,7 @@
 //! own events, samples of osnoise, marks of cyclictest, latencies of synthetic events, monitors, silence with
 //! preemption or interrupts off; and the longest of its [`Spans`].
 
+use super::bare::Bare;
 use super::options::ExplainOptions;
 use super::spans::{Of, On, Spans};
 use super::{Facts, choose, section, sentences, vectors};
@@ -104,6 +105,7 @@ impl Longest {
 pub(super) struct Findings {
     cpus: BTreeMap<u32, Cpu>,
     spans: Spans,
+    bare: Bare,
     off: Longest,
     mark: Longest,
     sample: Longest,
@@ -122,6 +124,7 @@ impl Findings {
     pub fn event(&mut self, event: &Event, options: &ExplainOptions, has_cpu: bool) {
         let facts = &options.facts;
         self.spans.event(event, options, has_cpu);
+        self.bare.event(event, On(Some(event.cpu).filter(|_| has_cpu)));
         if matches!(event.kind, Kind::Restart | Kind::LostEvents { .. }) {
             self.cpus.clear();
             return;
@@ -245,10 +248,14 @@ impl Findings {
         const TIMES: u64 = 5;
         const MUCH: u64 = 100_000;
         let least = if ordinary { latency.saturating_sub(1) } else { latency.saturating_mul(TIMES).max(MUCH) };
-        let others: &[Of] =
-            if ordinary { &[Of::ByRealTime, Of::Preempted, Of::Raised] } else { &[Of::ByRealTime, Of::Raised] };
+        let others: &[Of] = match ordinary {
+            true => &[Of::ByRealTime, Of::Outranked, Of::Preempted, Of::Raised],
+            false => &[Of::ByRealTime, Of::Raised],
+        };
         let other = || others.iter().filter_map(|of| self.spans.longest(*of, least)).max();
-        self.spans.longest(Of::RealTime, latency).or_else(other).map(|(_, text)| text)
+        // A thread with a better nice value is the one that somebody cares for.
+        let favoured = || self.spans.longest(Of::Outranked, latency / 2).filter(|_| ordinary);
+        self.spans.longest(Of::RealTime, latency).or_else(other).or_else(favoured).map(|(_, text)| text)
     }
 
     /// The longest time for which a chosen thread could run and had lost its CPU.
@@ -279,12 +286,20 @@ impl Findings {
         const MOST: usize = 2;
         /// A delay shorter than the longest one divided by this is not mentioned.
         const PART: u64 = 200;
+        if let Some(waiting) = self.bare.waiting() {
+            return Some(waiting);
+        }
         let mut all = self.spans.delays(options, has_cpu);
         all.extend(self.silence.0.clone().into_iter().chain(more));
         all.arrange_by_key(|(ns, _)| std::cmp::Reverse(*ns));
         let longest = all.first()?.0;
         let texts = all.into_iter().filter(|(ns, _)| *ns >= longest / PART).take(MOST).map(|(_, text)| text);
         Some(texts.collect::<Vec<_>>().join("; "))
+    }
+
+    /// What else a trace without switches shows.
+    pub fn bare(&self, has_cpu: bool) -> Option<String> {
+        self.bare.said(has_cpu)
     }
 
     pub fn covered(&self, options: &ExplainOptions, has_cpu: bool) -> Option<String> {

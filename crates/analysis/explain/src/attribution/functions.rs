@@ -2,7 +2,7 @@
 
 use super::cpu::{Cpu, KEPT};
 use super::section::{Traced, bare, name};
-use punctual_trace::{Context, LatencyHeader};
+use punctual_trace::{Context, LatencyHeader, Symbol};
 use std::collections::BTreeMap;
 
 /// Number of lines examined on each side of an omission.
@@ -112,9 +112,24 @@ pub(super) fn longest(cpu: &Cpu, latency: u64) -> Option<(&Traced, &Traced)> {
     pairs.rfind(|(line, next)| !line.last && next.t.saturating_sub(line.t) > least)
 }
 
-/// True if interrupts are off on both lines, according to their flags.
+/// Returns the line of a hard interrupt between the two times after which more than half of `ns` passed, and the next one.
+pub(super) fn within(cpu: &Cpu, from: u64, to: u64, ns: u64) -> Option<(&Traced, &Traced)> {
+    let mut pairs =
+        cpu.traced.iter().zip(cpu.traced.iter().skip(1)).filter(|(line, next)| line.t >= from && next.t <= to);
+    let is_hard = |line: &Traced| line.context().is_some_and(Context::is_hard);
+    pairs.rfind(|(line, next)| !line.last && is_hard(line) && is_hard(next) && next.t.saturating_sub(line.t) > ns / 2)
+}
+
+/// True if interrupts are off on both lines, according to their flags, and no interrupt or softirq ended in between.
 pub(super) fn both_off((line, next): (&Traced, &Traced)) -> bool {
-    [line, next].iter().all(|line| line.flags.and_then(|flags| flags.irqs_off) == Some(true))
+    let off = [line, next].iter().all(|line| line.flags.and_then(|flags| flags.irqs_off) == Some(true));
+    off && line.context() == next.context()
+}
+
+/// True if an interrupt or softirq ended between the two lines, according to their flags.
+pub(super) fn left_interrupt((line, next): (&Traced, &Traced)) -> bool {
+    let in_task = next.context() == Some(Context::Task);
+    in_task && line.context().is_some_and(|context| context != Context::Task)
 }
 
 /// True for `default_idle`, `acpi_processor_idle`: an interrupt ends them, with interrupts on or off.
@@ -138,7 +153,7 @@ pub(super) fn idle_call(cpu: &Cpu, from: u64, to: u64) -> Option<String> {
 }
 
 /// True for functions on the way into an interrupt.
-pub(super) fn is_entry(line: &Traced) -> bool {
+pub(super) fn is_entry(function: &Symbol) -> bool {
     const ENTRIES: [&str; 9] = [
         "el1_irq",
         "el1h_64_irq",
@@ -150,7 +165,7 @@ pub(super) fn is_entry(line: &Traced) -> bool {
         "irq_enter_rcu",
         "handle_riscv_irq",
     ];
-    name(&line.function).is_some_and(|name| ENTRIES.contains(&name) || name.ends_with("apic_timer_interrupt"))
+    name(function).is_some_and(|name| ENTRIES.contains(&name) || name.ends_with("apic_timer_interrupt"))
 }
 
 /// Formats the last line: `last traced in flush_cache ← run_timer_softirq`.

@@ -2,6 +2,7 @@
 //! entry precedes the trace.
 
 use super::cpu::{Cpu, Doing, Frame};
+use super::functions::is_entry;
 use super::machine::Machine;
 use super::vectors::{key_of, vector_name};
 use punctual_trace::{Context, Event, Kind, Symbol};
@@ -26,6 +27,12 @@ pub(super) struct Inside {
     pub since: Option<u64>,
     handler: Option<u16>,
     timer: bool,
+    /// The name of the interrupt, once its functions or a stack show it.
+    name: Option<u16>,
+    /// True after `irq_exit`: the next handler or timer is that of another interrupt.
+    exited: bool,
+    /// True from `schedule` on: no thread is switched in an interrupt, although the flags of the -rt patches of 2.6 say so.
+    schedules: bool,
     /// True if the last event is a function of the handler of NMIs.
     nmi: bool,
     /// True if the last event is that of a wakeup tracer, whose next lines follow in the same call
@@ -55,10 +62,15 @@ impl Inside {
             self.timer = true;
         }
         let Kind::Function { function, parent } = &event.kind else { return };
-        self.timer |= is_timer(function) || parent.as_ref().is_some_and(is_timer);
-        let ends = named(function).contains("irq_exit") || parent.as_ref().is_some_and(dispatches);
-        if ends {
-            self.timer &= !named(function).contains("irq_exit");
+        let timer = is_timer(function) || parent.as_ref().is_some_and(is_timer);
+        let exits = named(function).contains("irq_exit");
+        if self.exited && !exits && (timer || starts.is_some()) || is_entry(function) {
+            (self.since, self.name, self.exited) = (Some(event.t_ns), None, false);
+        }
+        self.timer |= timer;
+        if exits || parent.as_ref().is_some_and(dispatches) {
+            self.exited |= exits;
+            self.timer &= !exits;
             self.handler = None;
         }
         self.handler = starts.or(self.handler);
@@ -75,6 +87,7 @@ impl Machine {
             _ => None,
         };
         let context = event.flags.and_then(|flags| flags.context);
+        let context = context.filter(|_| !self.schedules(event));
         let starts = match &event.kind {
             Kind::Function { function, parent: Some(parent) } if is_hardirq(context) => {
                 handler(function, parent).map(|name| self.named_by_flags(name))
@@ -102,6 +115,13 @@ impl Machine {
             cpu.turn(event.t_ns, event.flags, false, most);
         } else if let Some(since) = since {
             let one = gap <= ONE || cpu.inside.probe || cpu.inside.handler.is_some() && starts.is_none();
+            // What precedes its handler is part of the interrupt too.
+            let known = cpu.inside.handler.or(unnamed.filter(|_| timer == Some(true)));
+            let since = match (known, cpu.inside.name, cpu.inside.since) {
+                (Some(_), None, Some(began)) if one => began.min(since),
+                _ => since,
+            };
+            cpu.inside.name = known.or(cpu.inside.name).filter(|_| one);
             let doing = match (before, context) {
                 _ if in_frame(cpu) => None,
                 (Some(Context::Nmi | Context::NmiInHardirq), Some(Context::Nmi | Context::NmiInHardirq)) => {
@@ -111,7 +131,7 @@ impl Machine {
                     cpu.frames.is_empty().then_some(Doing::Soft(SOFTIRQ, cpu.current))
                 }
                 _ if cpu.inside.nmi && is_nmi(&event.kind) => cpu.frames.is_empty().then_some(Doing::Nmi),
-                _ if one => cpu.inside.handler.or(unnamed).filter(|_| unnamed.is_some()).map(Doing::Hard),
+                _ if one => cpu.inside.name.or(unnamed).filter(|_| unnamed.is_some()).map(Doing::Hard),
                 _ => {
                     cpu.inside.since = None;
                     None
@@ -129,6 +149,22 @@ impl Machine {
         }
     }
 
+    /// True if the event belongs to the scheduler, which has been entered since the last interrupt.
+    fn schedules(&mut self, event: &Event) -> bool {
+        const SCHEDULERS: [&str; 2] = ["schedule", "__schedule"];
+        let is_hard = is_hardirq(event.flags.and_then(|flags| flags.context));
+        let Some(cpu) = self.cpu_mut(event.cpu) else { return false };
+        let inside = &mut cpu.inside;
+        match &event.kind {
+            _ if !is_hard => inside.schedules = false,
+            Kind::Function { function, .. } if is_entry(function) => inside.schedules = false,
+            Kind::Function { function, .. } => inside.schedules |= SCHEDULERS.contains(&named(function)),
+            Kind::IrqEntry { .. } | Kind::VectorEntry { .. } => inside.schedules = false,
+            _ => {}
+        }
+        inside.schedules
+    }
+
     /// Returns the index of the name of an interrupt that is known by flags.
     fn named_by_flags(&mut self, name: &str) -> u16 {
         self.named(BY_FLAGS | hash(name), || name.to_owned())
@@ -144,16 +180,22 @@ impl Inside {
         }
     }
 
+    fn ends(&mut self) {
+        (self.handler, self.timer, self.name, self.exited) = (None, false, None, false);
+    }
+
     fn see(&mut self, event: &Event, context: Option<Context>, starts: Option<u16>) {
         self.nmi = is_nmi(&event.kind);
         self.probe = matches!(event.kind, Kind::SchedWakeup { by: Some(_), .. });
         if matches!(event.kind, Kind::IrqExit { .. } | Kind::VectorExit { .. }) {
-            (self.context, self.since, self.handler, self.timer) = (None, None, None, false);
+            (self.context, self.since) = (None, None);
+            self.ends();
         } else if is_hardirq(context) {
             self.since = self.since.or(Some(event.t_ns));
             self.function(event, starts);
         } else {
-            (self.since, self.handler, self.timer) = (None, None, false);
+            self.since = None;
+            self.ends();
         }
         let outside = context.is_some_and(|context| !context.is_hard())
             || matches!(

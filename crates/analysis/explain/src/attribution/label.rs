@@ -39,6 +39,7 @@ pub(super) enum Why {
     IdleAwake,
     IdleWoken,
     StoodOff,
+    LeftInterrupt,
     Preemptible,
     IdleRunnable,
     Moved,

@@ -239,7 +239,12 @@ impl Machine {
         if in_task(event.flags) && cpu.no_hard(event.t_ns) {
             cpu.turn(event.t_ns, event.flags, false, most);
         }
-        let Some(tid) = event.tid else { return Some(None) };
+        // perf may print the IDs of a PID namespace before an event, which has those of the initial one.
+        let own = match &event.kind {
+            Kind::SchedSwitch { prev, .. } if prev.comm.is_some() && prev.comm == event.comm => Some(prev.tid),
+            _ => event.tid,
+        };
+        let Some(tid) = own else { return Some(None) };
         let current = cpu.current.map(|c| c.tid);
         if current == Some(tid) {
             cpu.wanted(event.t_ns, event.flags, most);

@@ -5,6 +5,7 @@
 //! interrupts. The labels add up to T3 − T0 exactly; what the trace does not show is `unaccounted`.
 
 pub(crate) mod activity;
+mod bare;
 mod carrier;
 mod chain;
 mod choose;
@@ -62,7 +63,6 @@ use walk::Walk;
 /// Maximum number of pieces examined, initially and per event, which limits the time for a crafted trace.
 const WORK: u64 = 50_000_000;
 const WORK_PER_EVENT: u64 = 64;
-const NO_MORE_THAN_A_SWITCH: u64 = 10_000;
 /// Shorter wakeups are not what a trace was recorded for, if it has much longer delays, ns.
 const SHORT: u64 = 50_000;
 /// Maximum time from an event to its stack, ns.
@@ -255,7 +255,7 @@ impl Attribution {
         let named = matches!(self.options.victims, Victims::Tid(_) | Victims::Comm(_));
         let subject = self.subject.filter(|(tid, _)| *tid == window.tid);
         let waited = window.t3 - window.waking.t0;
-        let whole = subject.and_then(|(_, whole)| whole).filter(|whole| *whole > 2 * waited + NO_MORE_THAN_A_SWITCH);
+        let whole = subject.and_then(|(_, whole)| whole).filter(|whole| *whole > 2 * waited + sentences::SWITCH);
         if let Some(whole) = whole {
             let began = self.began.unwrap_or(window.waking.t0).min(window.waking.t0);
             let is_after = window.waking.t0 - began > whole / 2;
@@ -392,7 +392,7 @@ impl Attribution {
         let followed = wakeups > 0 || tracers.answer.is_some() || !analysed.is_empty();
         let mut notes = tracers::notes(machine, info, wakeups, followed, self.other);
         let worst = victims.first().map_or(0, |victim| victim.latency_ns);
-        let waits = self.waits.filter(|waits| waits.ns > worst.max(NO_MORE_THAN_A_SWITCH));
+        let waits = self.waits.filter(|waits| waits.ns > worst.max(sentences::SWITCH));
         notes.extend(waits.iter().map(|waits| waits.text.clone()));
         notes.extend(tracers::left_on(&self.options.facts));
         let chosen_rank = |tid, known: &tasks::Known| choose::rank(&self.options.victims, tid, known.comm, known.prio);
@@ -423,7 +423,7 @@ impl Attribution {
         for victim in &mut victims {
             victim::unpreempted(victim, model.unwrap_or_default());
             victim::learned(victim, machine, &self.options.facts);
-            victim::conclude(victim, doubt.as_deref(), machine.clock.step());
+            victim::conclude(victim, doubt.as_deref(), machine.clock.step(), info.claimed.as_ref());
         }
         let cycles = self.cycles.finish();
         // The worst that is there is no longer than an ordinary wakeup.
@@ -459,7 +459,8 @@ impl Attribution {
             let log = || info.log.first().map(|log| format!("the kernel's log: {log}"));
             let stated = self.findings.stated().map(str::to_owned);
             let delays = || self.findings.delays(&self.options, !info.without_cpu, waits).map(with_missing);
-            stated.or_else(delays).or_else(log).or(tracers.cut)
+            let bare = || self.findings.bare(!info.without_cpu);
+            stated.or_else(delays).or_else(log).or(tracers.cut).or_else(bare)
         };
         let lost = self.findings.beside(0, false).filter(|_| tracers.marks).map(|lost| format!("; {lost}"));
         let noise = |answer: &String| answer.starts_with("osnoise: ").then(|| self.findings.noise()).flatten();

@@ -10,7 +10,7 @@ use punctual_model::{Cause, Class, Confidence, CulpritGroup as Group, Cycle, Sch
 use punctual_units::Nanos;
 
 /// Maximum duration of an ordinary switch, ns.
-const SWITCH: u64 = 10_000;
+pub(super) const SWITCH: u64 = 10_000;
 /// Maximum duration of the end of an interrupt and the way out of the idle loop, ns.
 const BRIEF: u64 = 20_000;
 
@@ -66,14 +66,18 @@ pub(super) fn verdict(victim: &Victim) -> String {
     }
     let main = victim.causes.iter().find(|c| c.class != Class::Unaccounted);
     let Some(cause) = main.filter(|c| c.ns >= victim.unaccounted_ns) else {
-        let idle = [Why::IdleAwake, Why::IdleWoken, Why::StoodOff].map(evidence);
+        let idle = [Why::IdleAwake, Why::IdleWoken, Why::StoodOff, Why::LeftInterrupt].map(evidence);
         if let Some(idle) = victim.causes.first().filter(|cause| idle.contains(&cause.evidence.as_str())) {
             let ns = Nanos(idle.ns);
             let place = idle.place.as_ref().map(|place| format!(", most of it {place}")).unwrap_or_default();
             return match idle.ns {
                 _ if idle.evidence == evidence(Why::StoodOff) => format!(
-                    "{late}: for {ns} of it the idle task was current with interrupts off{place}: no interrupt ran there, so it was what that \
+                    "{late}: for {ns} of it the idle task was current with interrupts off{place}: no interrupt is recorded there: what that \
                      function does, an NMI, firmware or the host of a guest"
+                ),
+                _ if idle.evidence == evidence(Why::LeftInterrupt) => format!(
+                    "{late}: the idle task was current for {ns} of it, and an interrupt ended there{place}: the rest of that interrupt, what \
+                     follows it and the way out of the idle loop; no line shows which of them took long"
                 ),
                 ..BRIEF => format!(
                     "{late}: the CPU was awake, and the end of the interrupt that woke the thread and the way out of the idle loop took {ns} of it"
@@ -106,7 +110,8 @@ pub(super) fn verdict(victim: &Victim) -> String {
             }
             if cause.evidence == evidence(Why::AtEnd) {
                 return format!(
-                    "{late}: {who} had the CPU at the end of it; since when, and what ran there before, is in no line — record sched_switch of all CPUs"
+                    "{late}: {who} had the CPU at the end of it; since when, and what ran there before, is in no line{} — record sched_switch of all CPUs",
+                    cause.place.as_ref().map(|place| format!("; {place}")).unwrap_or_default()
                 );
             }
             if cause.evidence == evidence(Why::WayOut) {
@@ -212,7 +217,7 @@ pub(super) fn happened(cause: &Cause, part: &str) -> String {
         }
         (Class::Irq | Class::Softirq, Some(_)) => format!("{who}, an interrupt thread, ran {part}"),
         (Class::Irq, None) if what == OWN => format!("{what} interrupt took {part}"),
-        (Class::Irq, None) if what == UNNAMED => format!("an interrupt took {part}"),
+        (Class::Irq, None) if what == UNNAMED => format!("an interrupt took {part}{place}"),
         (Class::Irq, None) => format!("interrupt {what} took {part}{place}"),
         (Class::Softirq, None) if what == UNNAMED => format!("a softirq took {part}{place}"),
         (Class::Softirq, None) => format!("softirq {what} took {part}{place}"),
@@ -348,6 +353,7 @@ pub(super) fn evidence(why: Why) -> &'static str {
         Why::IdleAwake => "the idle task was current on a CPU that was awake: its delay is not traced",
         Why::IdleWoken => "the idle task was current after this CPU had woken the thread: its delay is not traced",
         Why::StoodOff => "the idle task was current; the flags of the functions before and after show interrupts off",
+        Why::LeftInterrupt => "the idle task was current; an interrupt or softirq ended in between, by the flags",
         Why::Preemptible => {
             "it was current; in most of its lines preemption is on and no reschedule wanted, by the flags"
         }

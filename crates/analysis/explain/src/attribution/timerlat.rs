@@ -48,6 +48,8 @@ struct Late {
 pub(super) struct Timerlats {
     cpus: BTreeMap<u32, Timerlat>,
     worst: Option<Worst>,
+    /// How late timerlat's interrupt came at most, upon the idle task and upon other threads, ns.
+    late: [Option<u64>; 2],
 }
 
 impl Timerlats {
@@ -70,6 +72,10 @@ impl Timerlats {
             }
             Kind::Timerlat { count, context: TimerlatContext::Irq, latency_ns } => {
                 let late = Late { late: *latency_ns, t: event.t_ns, tid: event.tid, comm: event.comm };
+                if let Some(tid) = event.tid {
+                    let most = &mut self.late[usize::from(tid != 0)];
+                    *most = (*most).max(Some(*latency_ns));
+                }
                 cpu.irq = Some((*count, late));
             }
             Kind::Timerlat { count, latency_ns, .. } => self.thread(event, *count, *latency_ns),
@@ -136,7 +142,12 @@ impl Timerlats {
                 idle: irq.tid == Some(0),
                 stack: worst.stack.iter().map(String::as_str).collect(),
             };
-            causes.push(upon.cause(facts, "timerlat: its interrupt came late"));
+            let late = upon.cause(facts, "timerlat: its interrupt came late");
+            causes.push(self.alike().map_or(late.clone(), |place| Cause {
+                class: Class::IrqsDisabled,
+                place: Some(place),
+                ..late
+            }));
         }
         let doubt = match step {
             Some(step) => {
@@ -147,6 +158,18 @@ impl Timerlats {
             }
         };
         Some(rtla::assemble(Some(worst.cpu), worst.latency_ns, merged(causes), &doubt))
+    }
+
+    /// Describes an interrupt that comes late by much the same time whether the CPU is idle or not: then neither an idle state
+    /// nor the thread that it interrupts is the reason.
+    fn alike(&self) -> Option<String> {
+        let [idle, busy] = self.late;
+        let (idle, busy) = idle.zip(busy)?;
+        let (most, least) = (Nanos(idle.max(busy)), Nanos(idle.min(busy)));
+        let which = if idle >= busy { "the idle task" } else { "other threads" };
+        let other = if idle >= busy { "other threads" } else { "the idle task" };
+        (least.0 >= most.0 / 4 * 3)
+            .then(|| format!("up to {most} late upon {which} and up to {least} upon {other}, so neither is the reason"))
     }
 
     /// True if only timerlat's own lines report the worst wakeup.

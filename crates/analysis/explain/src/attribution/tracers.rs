@@ -1,5 +1,6 @@
 //! Summarises latency tracers, and reports what is missing or doubtful about the whole trace.
 
+mod graph;
 mod hwlat;
 
 use super::cpu::Cpu;
@@ -8,10 +9,14 @@ use super::machine::{Machine, Window};
 use super::timerlat::Timerlats;
 use super::waits::LockedOut;
 use super::{Behind, Facts, Soon, Victims, chain, choose, rtla, section};
+use graph::graph;
 use hwlat::Gaps;
 use punctual_model::{Link, Scheduled, Victim};
-use punctual_trace::{Call, Comm, Damage, Event, Kind, LatencyHeader, Symbol, TimeBase, TraceInfo};
+use punctual_trace::{Comm, Damage, Event, Kind, LatencyHeader, Noises, Symbol, TimeBase, TraceInfo, worst_noise};
 use punctual_units::{Arrange, Nanos};
+use std::collections::BTreeMap;
+
+const CPUS: usize = 1024;
 
 /// Summary of the lines of the timerlat, osnoise and hwlat tracers.
 #[derive(Debug, Default)]
@@ -24,8 +29,9 @@ pub(super) struct Tracers {
     restarted: bool,
     /// The last stack in the trace.
     stack: Box<[Symbol]>,
-    /// Number of periods, the longest single noise in µs, its CPU, and noise by hardware.
-    osnoise: Option<(u64, u64, u32, u64)>,
+    /// Number of osnoise's periods, and what it counted on each CPU.
+    periods: u64,
+    osnoise: BTreeMap<u32, Noises>,
 }
 
 impl Tracers {
@@ -48,10 +54,10 @@ impl Tracers {
                 self.hwlat.add(event.cpu, (*inner_us).max(*outer_us), nmi_count.unwrap_or(0));
             }
             Kind::Osnoise(sample) => {
-                let (periods, longest, cpu, hardware) = self.osnoise.unwrap_or_default();
-                let cpu = if sample.max_sample_us > longest { event.cpu } else { cpu };
-                let hardware = hardware.saturating_add(sample.hw_count);
-                self.osnoise = Some((periods + 1, longest.max(sample.max_sample_us), cpu, hardware));
+                self.periods += 1;
+                if self.osnoise.len() < CPUS || self.osnoise.contains_key(&event.cpu) {
+                    self.osnoise.entry(event.cpu).or_default().add(sample);
+                }
             }
             _ => {}
         }
@@ -99,12 +105,8 @@ impl Tracers {
         let answers = said.len();
         said.extend(sections.into_iter().map(|(_, text)| text));
         said.extend(self.hwlat.said());
-        if let Some((periods, longest, cpu, hardware)) = self.osnoise {
-            let longest = Nanos(longest.saturating_mul(1000));
-            said.push(format!(
-                "osnoise: longest single noise {longest} on CPU {cpu} in {periods} periods; {hardware} noises came from hardware or \
-                 a hypervisor"
-            ));
+        if let Some(worst) = worst_noise(&self.osnoise) {
+            said.push(format!("osnoise: in {} periods {worst}", self.periods));
         }
         if let Some(call) = &info.longest_call {
             said.push(graph(call));
@@ -262,10 +264,16 @@ fn off(header: &LatencyHeader, seen: Option<(&Machine, &Tracers)>, woken_at_end:
             "{tracer}: {what}{cpu} while {who} was current{ends}, for an unknown time: the clock of this trace steps by {}, and the header's {length} consists of such steps (a clock of jiffies; the tracer needs a sched_clock of its own)",
             Nanos(step)
         ),
-        _ if in_idle && cpus.clone().any(|(_, cpu)| cpu.traced.front().is_some_and(functions::is_entry)) => format!(
-            "{tracer}: {what} for {length}{cpu} in an interrupt that came in the idle loop{ends}; which one is not recorded (events irq and \
+        _ if in_idle
+            && cpus
+                .clone()
+                .any(|(_, cpu)| cpu.traced.front().is_some_and(|line| functions::is_entry(&line.function))) =>
+        {
+            format!(
+                "{tracer}: {what} for {length}{cpu} in an interrupt that came in the idle loop{ends}; which one is not recorded (events irq and \
              irq_vectors)"
-        ),
+            )
+        }
         // Functions in between are the way into or out of an idle state, not the wait in it.
         _ if in_idle && (waits || cpus.clone().all(|(_, cpu)| cpu.traced.len() <= FEW)) => format!(
             "{tracer}: {what} for {length}{cpu} in the idle loop{ends}: the CPU waits there for an interrupt, which wakes it, so this is most likely idle time and delayed nobody"
@@ -314,34 +322,6 @@ fn called(stack: &[Symbol], header: &LatencyHeader) -> String {
     let names = stack.iter().filter_map(section::name).map(section::bare);
     let callers: Vec<String> = names.skip_while(|name| name.contains("trace") || *name == end).take(MOST).collect();
     if callers.is_empty() { String::new() } else { format!(", called by {}", callers.join(" ← ")) }
-}
-
-/// Describes the longest call of function_graph, and where it spent the time.
-fn graph(call: &Call) -> String {
-    let who =
-        call.tid.map(|tid| Scheduled::default().thread(call.comm.map(|comm| comm.to_string()).as_deref(), Some(tid)));
-    let who = who.map(|who| format!(", in {who}")).unwrap_or_default();
-    let wanted = if call.need_resched == Some(true) { ", at whose end a reschedule was requested" } else { "" };
-    let mut text =
-        format!("function_graph: {}() took {} on CPU {}{who}{wanted}", call.function, Nanos(call.ns), call.cpu);
-    let mut at = call;
-    let mut inside: Vec<&Call> = Vec::new();
-    // Descends until no callee has half of the time.
-    while let Some(next) = at.longest.as_deref().filter(|next| next.ns * 2 >= at.ns) {
-        inside.push(next);
-        at = next;
-    }
-    let (first, last) = (inside.first(), inside.last());
-    if let Some(first) = first {
-        text += &format!("; of it {}() {}", first.function, Nanos(first.ns));
-    }
-    if let Some(last) = last.filter(|_| inside.len() > 1) {
-        text += &format!(", down to {}() {}", last.function, Nanos(last.ns));
-    }
-    if at.own_ns * 2 >= at.ns && at.longest.is_some() {
-        text += &format!(", {} of which in itself", Nanos(at.own_ns));
-    }
-    text + "; a duration includes what interrupted the function, and the time for which it slept"
 }
 
 /// Describes the selected threads; `rank` is that of the followed threads ([`super::choose::rank`]).

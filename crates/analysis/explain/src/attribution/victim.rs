@@ -3,10 +3,13 @@ use super::functions::{self, Whose};
 use super::label::{Label, Part, Tally, What, Why};
 use super::machine::{End, Machine, Window};
 use super::section::Traced;
-use super::{Facts, choose, rtla, sentences};
+use super::{Facts, choose, inside, rtla, sentences};
 use punctual_model::{Cause, Class, Confidence, Moments, Scheduled, Victim};
 use punctual_trace::{Context, Symbol};
 use punctual_units::{Arrange, Nanos};
+
+/// A maximum that is so many times as long as the latency is of another event.
+const MUCH: u64 = 10;
 
 /// Returns the victim of a wakeup, without its verdict. It ends at T3, or where its thread read its clock, if that is
 /// known.
@@ -171,8 +174,15 @@ fn stood(machine: &Machine, window: &Window, causes: &mut [Cause]) {
     let idle = functions::idle_call(cpu, window.waking.t0, window.t3);
     let idle = idle.map(|call| format!(" (the idle loop calls {call})")).unwrap_or_default();
     cause.place = functions::last(pair.0).map(|last| last + &idle);
-    if functions::both_off(pair) {
-        sentences::evidence(Why::StoodOff).clone_into(&mut cause.evidence);
+    let why = match () {
+        () if functions::both_off(pair) => Why::StoodOff,
+        () if functions::left_interrupt(pair) => Why::LeftInterrupt,
+        () => return,
+    };
+    sentences::evidence(why).clone_into(&mut cause.evidence);
+    let stacks = cpu.stacks.iter().any(|(from, to)| *to >= window.waking.t0 && *from <= window.t3);
+    if let Some(place) = cause.place.as_mut().filter(|_| why == Why::LeftInterrupt && stacks) {
+        *place += " (the tracer recorded stacks meanwhile, which takes time of its own)";
     }
 }
 
@@ -260,6 +270,8 @@ fn at_end(machine: &Machine, facts: &Facts, window: &Window, causes: &mut [Cause
     (cause.tid, cause.comm) = (Some(task.tid), comm.map(|comm| comm.to_string()));
     cause.scheduled = choose::scheduled(facts, task.tid, task.prio.or(known.and_then(|known| known.prio)));
     cause.confidence = cause.confidence.min(Confidence::Medium);
+    let from = window.waking.path.last().map(|(_, cpu)| *cpu).filter(|cpu| *cpu != window.cpu);
+    cause.place = from.map(|from| format!("it was woken for CPU {from}, and no line shows when it came here"));
     sentences::evidence(Why::AtEnd).clone_into(&mut cause.evidence);
 }
 
@@ -282,6 +294,10 @@ fn is_softirq(machine: &Machine, cause: &mut Cause, why: Why) {
 
 /// Returns the functions in which a thread that could not be preempted, or a softirq, spent its time.
 fn functions(machine: &Machine, window: &Window, cause: &Cause) -> Option<String> {
+    if cause.class == Class::Irq && cause.what.as_deref() == Some(inside::UNNAMED) {
+        let (line, _) = functions::within(machine.cpu(window.cpu)?, window.waking.t2, window.t3, cause.ns)?;
+        return functions::last(line).map(|last| format!("most of it {last}"));
+    }
     let whose = match (cause.class, cause.tid) {
         (Class::PreemptionDisabled | Class::IrqsDisabled, Some(tid)) => Whose::Thread(tid),
         (Class::Softirq, None) => Whose::Softirq,
@@ -391,8 +407,8 @@ pub(super) fn unpreempted(victim: &mut Victim, model: &str) {
     }
 }
 
-/// Applies the doubts about the whole trace and writes the verdict.
-pub(super) fn conclude(victim: &mut Victim, doubt: Option<&str>, step: Option<u64>) {
+/// Applies the doubts about the whole trace and writes the verdict. `claimed`: a maximum stated beside the trace, ns.
+pub(super) fn conclude(victim: &mut Victim, doubt: Option<&str>, step: Option<u64>, claimed: Option<&(u64, String)>) {
     if let Some(doubt) = doubt {
         victim.doubts.push(doubt.to_owned());
         victim.causes.iter_mut().for_each(|cause| cause.confidence = Confidence::Suspected);
@@ -402,4 +418,7 @@ pub(super) fn conclude(victim: &mut Victim, doubt: Option<&str>, step: Option<u6
         Some(step) => sentences::unmeasured(victim, step),
         None => sentences::verdict(victim),
     };
+    if let Some((_, line)) = claimed.filter(|(ns, _)| *ns / MUCH > victim.latency_ns) {
+        victim.verdict += &format!("; this does not explain what the text says beside the trace, \"{line}\"");
+    }
 }

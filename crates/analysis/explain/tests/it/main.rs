@@ -12,4 +12,5 @@ mod samples;
 mod sections;
 mod stated;
 mod timeline;
+mod undecided;
 mod ways;

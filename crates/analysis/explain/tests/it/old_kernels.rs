@@ -347,7 +347,7 @@ fn time_in_the_idle_task_with_interrupts_off_is_no_interrupt_s() {
            <...>-314    0Dnh2  221us : __schedule <<idle>-0> (8c 31)\n";
     let said = first(&text);
     assert!(said.contains("with interrupts off, most of it last traced in find_bit ← pick_task"), "{said}");
-    assert!(said.contains("no interrupt ran there"), "{said}");
+    assert!(said.contains("no interrupt is recorded there"), "{said}");
 }
 
 #[test]

@@ -98,6 +98,8 @@ impl Bodies {
             || name.ends_with(b"latency")
             || name.ends_with(b"latspot")
             || name.starts_with(b"workqueue_")
+            || find(name, b"ipi").is_some()
+            || name.ends_with(b"reschedule")
             || rest.starts_with(b"event ");
         let body = kept.then(|| text(rest, MOST).into());
         Body::Kind(Kind::Other { name: self.names.get(name), body })

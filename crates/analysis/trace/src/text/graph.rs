@@ -137,8 +137,8 @@ struct Open {
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     open: BTreeMap<u32, Vec<Open>>,
-    /// For each CPU: indentation and duration of calls that ended and whose caller's start is not in the text.
-    ended: BTreeMap<u32, Vec<(usize, u64)>>,
+    /// For each CPU: calls that ended and whose caller's start is not in the text, with their indentation.
+    ended: BTreeMap<u32, Vec<(usize, Call)>>,
 }
 
 impl Calls {
@@ -179,17 +179,12 @@ impl Calls {
         let orphans = self.ended.entry(graph.cpu).or_default();
         let ended = ended.or_else(|| {
             // A function that ended before at a deeper indentation was called in it.
-            let inside = orphans.iter().filter(|(deeper, _)| *deeper > indent).map(|(_, ns)| *ns);
-            let sum_ns = inside.fold(0, u64::saturating_add);
-            Some(Open { indent, name: comment?, longest: None, sum_ns })
+            let inside = || orphans.iter().filter(|(deeper, _)| *deeper > indent).map(|(_, call)| call);
+            let sum_ns = inside().map(|call| call.ns).fold(0, u64::saturating_add);
+            let longest = inside().max_by_key(|call| call.ns).cloned().map(Box::new);
+            Some(Open { indent, name: comment?, longest, sum_ns })
         });
         let Some(ended) = ended else { return };
-        if open.is_empty() {
-            orphans.retain(|(deeper, _)| *deeper <= indent);
-            if orphans.len() < DEPTH {
-                orphans.push((indent, ns));
-            }
-        }
         let call = Call {
             cpu: graph.cpu,
             comm: graph.task.and_then(|(comm, _)| comm),
@@ -200,6 +195,12 @@ impl Calls {
             own_ns: ns.saturating_sub(ended.sum_ns),
             longest: ended.longest,
         };
+        if open.is_empty() {
+            orphans.retain(|(deeper, _)| *deeper <= indent);
+            if orphans.len() < DEPTH {
+                orphans.push((indent, call.clone()));
+            }
+        }
         if let Some(caller) = open.last_mut() {
             caller.sum_ns = caller.sum_ns.saturating_add(ns);
             if caller.longest.as_ref().is_none_or(|longest| longest.ns < ns) {
@@ -305,6 +306,7 @@ mod tests {
                     3) ! 106.000 us |    } /* process_one_work */\n";
         let call = longest_of(text);
         assert_eq!((call.function.as_str(), call.ns, call.own_ns), ("process_one_work", 106_000, 3_000));
+        assert_eq!(call.longest.unwrap().function, "avgs_work");
     }
 
     #[test]

@@ -2,14 +2,16 @@
 //! report.
 
 mod below;
+mod rcu;
 mod reports;
 mod stack;
 
 use super::scan::text;
 use below::{
-    backtrace, by, clocks, context, handlers, heartbeat, in_flight, locks, of_cpu, owner, pending, queues, rcu,
-    spinner, stalled, utilization, work,
+    backtrace, by, clocks, context, elsewhere, handlers, heartbeat, in_flight, locks, of_cpu, owner, pending, queues,
+    spinner, utilization, work,
 };
+use rcu::{rcu, stalled};
 use reports::{Below, REMAINS, REPORTS, Report};
 use stack::{place, waits_for};
 
@@ -62,19 +64,29 @@ pub(super) fn said(head: &str) -> Option<String> {
         subjects.push(subject);
         is_new
     });
-    let alike: Vec<String> = alike.take(ALIKE).map(|(.., shown)| quoted(message(&shown))).collect();
+    let alike = alike.take(ALIKE).map(|(_, n, shown)| {
+        let lines = lines.get(n + 1..).unwrap_or_default();
+        let lines = reported(lines, &shown);
+        quoted(message(&shown)) + &whereabouts(report, &shown, &lines)
+    });
+    let alike: Vec<String> = alike.collect();
     let others = found.into_iter().filter(|(other, (n, _))| is_whole(other) && *n != at).take(OTHERS).map(
         |(other, (n, shown))| {
-            let stalled = match other.below {
+            let more = match other.below {
                 Below::Rcu => stalled(&lines_of(n + 1, None)),
-                _ => String::new(),
+                Below::Clocks => clocks(&shown, &lines_of(n + 1, None)),
+                _ => whereabouts(other, &shown, &lines_of(n + 1, None)),
             };
-            quoted(&shown) + &stalled
+            quoted(&shown) + &more
         },
     );
+    let each_other = match alike.is_empty() || report.mark != "blocked for more than" || means.contains("owned by") {
+        true => "",
+        false => "; they may wait for one another: no line names the owner of a lock",
+    };
     let others: Vec<String> = alike.into_iter().chain(others).collect();
     let others = if others.is_empty() { String::new() } else { format!("; also in the log: {}", others.join(", ")) };
-    Some(format!("{}: {means}{others}", quoted(&shown)))
+    Some(format!("{}: {means}{others}{each_other}", quoted(&shown)))
 }
 
 /// Returns the lines up to the next report. The kernel may report one CPU several times.
@@ -84,20 +96,43 @@ fn own(below: &[String], of: Option<f64>) -> Vec<&str> {
     below.iter().map(String::as_str).take_while(|line| !is_other(line)).collect()
 }
 
+/// Returns the lines up to the next report of any kind, or of the same thread.
+fn reported<'a>(below: &'a [String], shown: &str) -> Vec<&'a str> {
+    let is_report = |line: &&str| REPORTS.iter().any(|report| line.contains(report.mark)) && *line != shown;
+    below.iter().map(String::as_str).take_while(|line| !is_report(line)).collect()
+}
+
+/// The place in the stack of another report, and the work that its thread executes.
+fn whereabouts(report: &Report, shown: &str, lines: &[&str]) -> String {
+    if !matches!(report.below, Below::Stack | Below::Spinlock) {
+        return String::new();
+    }
+    let its = of_cpu(lines, cpu(shown), pid(shown));
+    place(&its).map(|place| format!(" {place}{}", work(&its).unwrap_or_default())).unwrap_or_default()
+}
+
+/// The thread in `CPU#3 stuck for 22s! [app:54]`.
+fn pid(shown: &str) -> Option<f64> {
+    let (_, pid) = shown.rsplit_once('[')?.1.split(']').next()?.rsplit_once(':')?;
+    pid.parse().ok()
+}
+
 /// Describes a report with a stack below it.
 fn stacked(report: &Report, shown: &str, below: &[String], own: &[&str], cpu: Option<f64>) -> String {
     let means = cpu.map_or(report.means.to_owned(), |cpu| report.means.replace("that CPU", &format!("CPU {cpu}")));
     let ago = heartbeat(below, cpu).unwrap_or_default();
-    let of_cpu = of_cpu(own, cpu);
+    let of_cpu = of_cpu(own, cpu, pid(shown));
     let by = by(shown, &of_cpu, cpu).unwrap_or_default();
     // Another report may stand between this one and its stack.
     let place = place(&of_cpu).or_else(|| place(&backtrace(below, cpu?, None)));
-    let waits = place.as_deref().and_then(waits_for).unwrap_or_default();
+    let is_stuck = report.below == Below::Stack && shown.to_ascii_lowercase().contains("lockup");
+    let waits = place.as_deref().and_then(|place| waits_for(place, is_stuck)).unwrap_or_default();
     let place = place.map_or("; its stack is not in this text".to_owned(), |place| format!(", {place}{waits}"));
     let context = context(shown, own).map(|context| format!("; context: {context}")).unwrap_or_default();
     let work = work(&of_cpu).unwrap_or_default();
+    let other = elsewhere(&of_cpu, cpu).unwrap_or_default();
     let (owner, busy) = (owner(below).unwrap_or_default(), utilization(&of_cpu).unwrap_or_default());
-    format!("{means}{ago}{by}{place}{work}{context}{owner}{busy}")
+    format!("{means}{ago}{by}{place}{work}{other}{context}{owner}{busy}")
 }
 
 /// The CPU that a report names as late.

@@ -3,6 +3,7 @@
 //! Each line is interpreted on its own; headers only add information that lines do not contain.
 
 mod body;
+mod claim;
 mod graph;
 mod header;
 mod irq;
@@ -21,6 +22,7 @@ mod scan;
 mod sched;
 mod summary;
 mod timer;
+mod untimed;
 
 pub(crate) use irq::{reason_of, vector_of};
 pub(crate) use names::Names;
@@ -78,7 +80,7 @@ impl<R: Read> TextSource<R> {
             Some(event) => source.queue.push_front(event),
             // `cpus=2` stands in other texts as well.
             None if matches!(source.reader.info.format, Format::Unknown | Format::TraceCmdReport) => {
-                let refusal = untimed(head).or_else(|| summary::summary(head)).or_else(|| unplaced(head));
+                let refusal = untimed::untimed(head).or_else(|| summary::summary(head)).or_else(|| unplaced(head));
                 let refusal = match source.reader.info.format {
                     Format::Unknown => Some(refusal.unwrap_or(TraceError::Unrecognised)),
                     _ => refusal,
@@ -115,7 +117,7 @@ impl<R: Read> TextSource<R> {
                     }
                     Read1::Known => continue,
                     Read1::Nothing if !line.starts_with(b" >") && !line.starts_with(b"\t>") => {
-                        self.reader.info.skipped += u64::from(!line.is_empty());
+                        self.reader.skip(line);
                         continue;
                     }
                     _ => {}
@@ -187,7 +189,7 @@ impl<R: Read> TextSource<R> {
 
     fn incomplete(&mut self, partial: Option<(Option<Event>, Name)>, number: u64) {
         let Some((event, name)) = partial else {
-            self.reader.info.skipped += 1;
+            self.reader.skip(&self.joined);
             return;
         };
         self.reader.info.note(Damage::Incomplete { event: name }, Place::Line(number));
@@ -224,19 +226,6 @@ fn has_events(head: &[u8]) -> bool {
         repair::clean(line, &mut cleaned);
         matches!(front(&cleaned, false), Front::Event(..) | Front::Cut) || lttng::is_line(&cleaned)
     })
-}
-
-/// Detects `34533 [017]: sched_wakeup: pid=34512 …`, the output of perf 2.6.31 or 2.6.32 without its time column.
-fn untimed(head: &[u8]) -> Option<TraceError> {
-    const EVENTS: [&[u8]; 4] = [b"sched_wakeup:", b"sched_waking:", b"sched_switch:", b"sched_migrate_task:"];
-    let is_event = |line: &[u8]| {
-        // Flag columns may stand before it.
-        let behind = memchr::memchr(b']', line).and_then(|at| line.get(at + 1..)).unwrap_or_default();
-        let behind = behind.strip_prefix(b":").unwrap_or(behind).trim_ascii_start();
-        let columns = scan::word(behind).1.trim_ascii_start();
-        [behind, columns].iter().any(|event| EVENTS.iter().any(|name| event.starts_with(name)))
-    };
-    head.split(|b| *b == b'\n').any(is_event).then_some(TraceError::Untimed)
 }
 
 /// Detects lines that name an event and lack the columns before it: `sched_stat_wait: comm=…`, ` [000] 154.892148:

@@ -7,7 +7,7 @@ use super::names::Names;
 use super::old::{Found, Old};
 use super::prefix::{self, Front, Prefix, Style, front};
 use super::sched::Line;
-use super::{log, loss, lttng, old, repair, restart, rtla, scan};
+use super::{claim, log, loss, lttng, old, repair, restart, rtla, scan};
 use crate::Options;
 use crate::event::{Event, Kind};
 use crate::info::{Damage, Format, LatencyHeader, Place, TimeBase, TraceInfo};
@@ -97,6 +97,12 @@ impl Reader {
                 None => self.no_event(line, queue),
             },
         }
+    }
+
+    /// Handles a line that belongs to no trace.
+    pub(super) fn skip(&mut self, line: &[u8]) {
+        self.info.skipped += u64::from(!line.is_empty());
+        self.info.claimed = self.info.claimed.take().max(claim::claim(line));
     }
 
     fn event(&mut self, prefix: &Prefix, body: &[u8]) -> Read1 {

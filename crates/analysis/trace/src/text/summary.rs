@@ -7,9 +7,10 @@ mod tables;
 use super::scan::text;
 use super::{log, repair};
 use crate::info::TraceError;
+use crate::noises::{Noises, worst_noise};
 use bpf::{criticalstat, histograms, runqslower, softirqslower, totals};
 use stacks::{folded, offcpu, wakers};
-use tables::{biosnoop, calls, hist_triggers, klockstat, latencies, latencytop, ltt, other_tools};
+use tables::{biosnoop, calls, hist_triggers, klockstat, latencies, latencytop, ltt, other_tools, with_maximum};
 
 const LATENCIES: &str = "`punctual import FILE --out DIR` reads its figures";
 const RECORD: &str = "`perf script` prints the underlying events";
@@ -83,41 +84,45 @@ pub(super) fn summary(head: &[u8]) -> Option<TraceError> {
         return table(format!("a histogram of a BPF tool, whose worst buckets are {buckets}"), EVENTS);
     }
     let log = log::said(&head).map(|said| TraceError::Log { said, next: EVENTS });
-    log.or_else(|| other_tools(&head).and_then(|(what, next)| table(what, next)))
+    log.or_else(|| other_tools(&head).or_else(|| with_maximum(&head)).and_then(|(what, next)| table(what, next)))
 }
 
 /// Parses rows of rtla's top display: `0 #5823 | 24 0 1 24 | 1035 3 7 1035` of timerlat (the interrupt's and the
 /// thread's latency: current, min, avg, max), and of osnoise `0 #59 59000000 9432 99.98 2078 58 0 0 …` (runtime, noise,
-/// share of CPU time available, maximum noise in a period, longest single noise, hardware noise).
+/// share of CPU time available, maximum noise in a period, longest single noise, noises by kind).
 fn rtla(head: &str) -> Option<String> {
-    let rows = head.lines().filter_map(|line| {
-        let (cpu, rest) = line.trim().split_once(" #")?;
-        Some((cpu.trim().parse::<u32>().ok()?, rest))
-    });
+    let rows = || {
+        head.lines().filter_map(|line| {
+            let (cpu, rest) = line.trim().split_once(" #")?;
+            Some((cpu.trim().parse::<u32>().ok()?, rest))
+        })
+    };
     let number = |word: &str| word.parse::<u64>().ok();
-    let worst = rows.filter_map(|(cpu, rest)| {
+    let timerlat = rows().filter_map(|(cpu, rest)| {
         let columns: Vec<Vec<&str>> = rest.split('|').map(|column| column.split_whitespace().collect()).collect();
-        match columns.as_slice() {
-            [_, irq, thread, ..] if irq.len() >= 4 && thread.len() >= 4 => {
-                let (irq, thread) = (number(irq.last()?)?, number(thread.last()?)?);
-                Some((thread, format!("the worst thread latency is {thread} us on CPU {cpu}, where the interrupt's was {irq} us at most")))
-            }
-            [row] if row.len() >= 7 => {
-                let (single, hardware) = (number(row.get(5)?)?, number(row.get(6)?)?);
-                let kinds = match row.get(7..11).unwrap_or_default() {
-                    [nmi, irq, softirq, thread] => {
-                        let is_one = hardware == 0 && [nmi, softirq].iter().all(|count| **count == "0");
-                        let one = if is_one { "; the longest came from an interrupt or a thread" } else { "" };
-                        format!(", {nmi} from NMIs, {irq} from interrupts, {softirq} from softirqs, {thread} from threads{one}")
-                    }
-                    _ => String::new(),
-                };
-                Some((single, format!("the longest single noise is {single} us on CPU {cpu}, where {hardware} noises came from hardware or a hypervisor{kinds}")))
-            }
-            _ => None,
-        }
+        let [_, irq, thread, ..] = columns.as_slice() else { return None };
+        (irq.len() >= 4 && thread.len() >= 4).then_some(())?;
+        let (irq, thread) = (number(irq.last()?)?, number(thread.last()?)?);
+        Some((
+            thread,
+            format!("the worst thread latency is {thread} us on CPU {cpu}, where the interrupt's was {irq} us at most"),
+        ))
     });
-    worst.max().map(|(_, text)| text)
+    let osnoise = || {
+        let rows = rows().filter_map(|(cpu, rest)| {
+            let row: Vec<&str> = rest.split_whitespace().collect();
+            let figure = |at: usize| number(row.get(at)?);
+            let counts = [figure(6)?, 0, 0, 0, 0];
+            let counts = match [figure(7), figure(8), figure(9), figure(10)] {
+                [Some(nmi), Some(irq), Some(softirq), Some(thread)] => Some([counts[0], nmi, irq, softirq, thread]),
+                _ => None,
+            };
+            let (runtime_us, noise_us, max_single_us) = (figure(1)?, figure(2)?, figure(5)?);
+            Some((cpu, Noises { runtime_us, noise_us, max_period_us: figure(4), max_single_us, counts }))
+        });
+        worst_noise(&rows.collect())
+    };
+    timerlat.max().map(|(_, text)| text).or_else(osnoise)
 }
 
 /// `max:  11  17` below a histogram of rtla, and `# Max Latencies: 00012 00013` of cyclictest.
@@ -176,7 +181,10 @@ fn latency(row: &str) -> Option<(f64, String)> {
     let max = columns.iter().find_map(|column| value(column, "max:"))?;
     let at = columns.iter().find_map(|column| value(column, "max start:").or_else(|| value(column, "max at:")));
     let at = at.map(|at| format!(" at {at} s")).unwrap_or_default();
-    Some((max, format!(" (the longest wait is {max} ms, of {task}{at})")))
+    let average = columns.iter().find_map(|column| value(column, "avg:"));
+    let switches = columns.get(1).and_then(|column| column.parse::<u64>().ok());
+    let often = switches.zip(average).map(|(times, ms)| format!("; {times} switches, {ms} ms on average"));
+    Some((max, format!(" (the longest wait is {max} ms, of {task}{at}{})", often.unwrap_or_default())))
 }
 
 /// Parses `95.123456 [0001]  app[1234/1230]   0.000  0.015  0.030`: times in ms, waiting for an event, for the CPU, and

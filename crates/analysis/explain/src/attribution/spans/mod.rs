@@ -16,6 +16,7 @@ use std::fmt;
 const CPUS: usize = 1024;
 const THREADS: usize = 4096;
 const SWITCHES: usize = 64;
+const LENT: usize = 256;
 const NESTED: usize = 16;
 /// Shorter delays of softirqs, wakeups and work are normal and not reported, ns.
 const LEAST: u64 = 20_000;
@@ -42,8 +43,10 @@ impl fmt::Display for On {
 pub(super) enum Of {
     /// A real-time thread that could run and had lost its CPU.
     RealTime,
-    /// Any other thread that had lost its CPU: to a real-time thread here, to an ordinary one in `Preempted`.
+    /// Any other thread that had lost its CPU: to a real-time thread here, to an ordinary one below.
     ByRealTime,
+    /// Lost to an ordinary thread with a worse nice value.
+    Outranked,
     Preempted,
     /// A thread in state D (uninterruptible sleep).
     Blocked,
@@ -102,6 +105,8 @@ struct Out {
     interrupted: Option<(u64, String)>,
     frames: Vec<String>,
     woken: Option<(u64, Actor)>,
+    /// The thread to which it had lent its priority before it left, for the lock that it holds.
+    owner: Option<Task>,
 }
 
 #[derive(Debug, Default)]
@@ -109,6 +114,8 @@ pub(super) struct Spans {
     cpus: BTreeMap<u32, Cpu>,
     out: HashMap<i32, Out>,
     woken: HashMap<i32, (u64, u32)>,
+    /// Threads with a priority that another one has lent them: to whom by whom.
+    lent: HashMap<i32, Task>,
     /// How often threads were woken, while no switch was seen.
     wakings: HashMap<i32, (u64, Task)>,
     /// By the address of a work item: when and where it was queued, and by whom; when it was started.
@@ -125,7 +132,7 @@ impl Spans {
     pub fn event(&mut self, event: &Event, options: &ExplainOptions, has_cpu: bool) {
         if matches!(event.kind, Kind::Restart | Kind::LostEvents { .. }) {
             self.cpus.clear();
-            (self.out, self.woken, self.work, self.started) = Default::default();
+            (self.out, self.woken, self.work, self.started, self.lent) = Default::default();
             self.many = true;
             return;
         }
@@ -157,6 +164,7 @@ impl Spans {
                     self.wakings.entry(task.tid).or_insert((0, *task)).0 += 1;
                 }
             }
+            Kind::PiSetprio { task, new_prio } => self.lend(event, task, *new_prio),
             Kind::SoftirqRaise { vec } => {
                 cpu.raised.entry(*vec).or_insert((t, (event.comm, event.tid)));
             }
@@ -285,15 +293,30 @@ impl Spans {
         if kept && prev.tid != 0 && self.out.len() < THREADS {
             let interrupted = before.map(|(began, _, name)| (began, name));
             let (cpu, task, by) = (event.cpu, *prev, *next);
-            self.out.insert(prev.tid, Out { t, cpu, task, state, by, interrupted, frames: Vec::new(), woken: None });
+            let owner = self.lent.get(&prev.tid).copied();
+            let out = Out { t, cpu, task, state, by, interrupted, frames: Vec::new(), woken: None, owner };
+            self.out.insert(prev.tid, out);
+        }
+    }
+
+    /// Records which thread lent its priority to which (PI mutexes, locks of PREEMPT_RT).
+    fn lend(&mut self, event: &Event, task: &Task, new_prio: i32) {
+        let rises = task.prio.is_some_and(|old| new_prio < old);
+        self.lent.retain(|_, owner| owner.tid != task.tid);
+        if let Some(by) = event.tid.filter(|by| rises && *by != task.tid && self.lent.len() < LENT) {
+            self.lent.insert(by, Task { prio: Some(new_prio), ..*task });
         }
     }
 
     /// Handles a thread that has a CPU again.
     fn back(&mut self, out: Out, event: &Event, next: &Task, options: &ExplainOptions, on: On) {
         let ns = event.t_ns.saturating_sub(out.t);
-        if out.state.letter == b'D' && !out.state.runnable() {
+        if out.state.letter == b'D' && !out.state.runnable() && out.owner.is_none() {
             return self.offer(Of::Blocked, ns, LEAST, || blocked(&out, Some(event.t_ns), options, on));
+        }
+        // A thread that is woken was asleep, or had decided to sleep: its wait counts from there.
+        if out.woken.is_some() && out.owner.is_none() {
+            return;
         }
         let asked = matches!(options.victims, super::Victims::Tid(_) | super::Victims::Comm(_));
         let rank = |task: &Task| choose::rank(&options.victims, task.tid, task.comm, task.prio);
@@ -302,6 +325,7 @@ impl Spans {
         let of = match own {
             true => Of::RealTime,
             false if urgent => Of::ByRealTime,
+            false if out.task.prio.zip(out.by.prio).is_some_and(|(own, by)| own < by) => Of::Outranked,
             false => Of::Preempted,
         };
         if asked && !own {
@@ -432,6 +456,7 @@ fn is_end(kind: &Kind) -> bool {
         Kind::SchedSwitch { .. }
             | Kind::SchedWaking { .. }
             | Kind::SchedWakeup { .. }
+            | Kind::PiSetprio { .. }
             | Kind::Stack { .. }
             | Kind::SoftirqRaise { .. }
             | Kind::SoftirqEntry { .. }

@@ -81,6 +81,15 @@ pub(super) fn preempted(
 ) -> String {
     const MOST: usize = 3;
     let ns = event.t_ns.saturating_sub(out.t);
+    let lost = Nanos(ns);
+    if let Some(owner) = &out.owner {
+        // The lock's owner may lose the lent priority before the other one runs again.
+        return format!(
+            "{} waited{on} for {lost} for a lock that {} held (boosted by it: sched_pi_setprio)",
+            who(options, &Task { prio: out.task.prio, ..*next }),
+            named((owner.comm, Some(owner.tid)))
+        );
+    }
     let stopper = out.by.comm.is_some_and(|comm| sentences::is_stopper(&comm.to_string()));
     let stopper = if stopper { ", the stopper of its CPU, which runs what others queue" } else { "" };
     // The idle task preempts nobody.

@@ -1,6 +1,5 @@
 //! Interprets what follows the first line of a report in the kernel's log.
 
-use super::reports::Report;
 use super::stack::{below_interrupt, function, place};
 use super::{number_after, text};
 
@@ -106,156 +105,32 @@ pub(super) fn utilization(lines: &[&str]) -> Option<String> {
     Some(format!("; the CPU spent that time in {name}"))
 }
 
-/// Returns the lines about one CPU, because other CPUs may print reports at the same time.
-pub(super) fn of_cpu<'a>(lines: &[&'a str], cpu: Option<f64>) -> Vec<&'a str> {
-    let mut mine = true;
-    let is_mine = |line: &&&str| {
-        if let (Some(cpu), Some(of)) = (cpu, number_after(line, "CPU: ")) {
-            mine = cpu.total_cmp(&of).is_eq();
-        }
-        mine
+/// Returns the lines about one CPU, because other CPUs may print reports at the same time; or about the thread of the
+/// report, if none is about that CPU.
+pub(super) fn of_cpu<'a>(lines: &[&'a str], cpu: Option<f64>, pid: Option<f64>) -> Vec<&'a str> {
+    let of = |key: &'static str, number: Option<f64>| {
+        let mut mine = true;
+        let is_mine = move |line: &&&str| {
+            if let Some((number, of)) = number.zip(number_after(line, "CPU: ").and_then(|_| number_after(line, key))) {
+                mine = number.total_cmp(&of).is_eq();
+            }
+            mine
+        };
+        lines.iter().filter(is_mine).copied().collect::<Vec<&str>>()
     };
-    lines.iter().filter(is_mine).copied().collect()
-}
-
-/// Describes what an RCU stall means, and what ran during it. The stack of RCU's kthread is skipped, because it only
-/// shows that the kthread waited.
-pub(super) fn rcu(report: &Report, shown: &str, lines: &[&str], log: &[String]) -> String {
-    let mut mine = true;
-    let is_mine = |line: &&&str| {
-        let begins = ["NMI backtrace for cpu", "CPU: ", "Task dump for CPU"].iter().any(|mark| line.contains(mark));
-        let kthread = ["kthread starved for", "grace-period kthread stack dump", "task:rcu_", "skipped: idling"];
-        mine = (mine || begins) && !kthread.iter().any(|mark| line.contains(mark));
-        mine
-    };
-    let all = lines.concat().replace(' ', "");
-    let starved = lines.iter().find_map(|line| number_after(line, "kthread starved for "));
-    let is_runnable = all.contains("->state=0x0");
-    let has_readers = lines.iter().any(|line| line.contains("Tasks blocked on level"));
-    let mut with_first = vec![shown];
-    with_first.extend(lines);
-    let named = stalled(&with_first);
-    let means = match all.contains("AllQSesseen") {
-        true if has_readers => {
-            let tasks = if named.contains("task ") { named } else { other_readers(log) };
-            format!(
-                "no CPU but a reader blocked RCU: a task that was preempted or slept in its read-side section{tasks}"
-            )
-        }
-        true => "all quiescent states were seen, so no CPU and no reader is known to have blocked RCU".to_owned(),
-        false => format!("{}{named}", report.means),
-    };
-    let means = match starved {
-        Some(jiffies) if is_runnable => {
-            format!("{means}, and RCU's grace-period kthread was runnable and got no CPU for {jiffies} jiffies")
-        }
-        Some(jiffies) => {
-            let timer = match lines.iter().find_map(|line| number_after(line, "timer handling issue on cpu=")) {
-                Some(cpu) => format!(": the kernel suspects the timers of CPU {cpu}"),
-                None => String::new(),
-            };
-            format!("{means}, and RCU's grace-period kthread did not run for {jiffies} jiffies{timer}")
-        }
-        None => means,
-    };
-    let own: Vec<&str> = lines.iter().filter(is_mine).copied().collect();
-    match (running(&own), place(&own), holdout(&own)) {
-        (Some(who), Some(place), _) => format!("{means}; shown running: {who}, {place}"),
-        (Some(who), None, _) => format!("{means}; shown running: {who}"),
-        (None, Some(place), Some(who)) => format!("{means}; shown: {who}, {place}"),
-        (None, None, Some(who)) => format!("{means}; shown: {who}"),
-        (None, Some(place), None) => format!("{means}; shown {place}"),
-        (None, None, None) if means.starts_with("no CPU") => {
-            format!("{means}; where that task is, is not in this report")
-        }
-        (None, None, None) => format!("{means}; what ran instead is not in this report"),
+    let names =
+        |number: Option<f64>, key| lines.iter().any(|line| number.is_some() && number_after(line, key) == number);
+    match !names(cpu, "CPU: ") && names(pid, "PID: ") {
+        true => of("PID: ", pid),
+        false => of("CPU: ", cpu),
     }
 }
 
-/// The readers that another report of the log names, because this one does not.
-fn other_readers(log: &[String]) -> String {
-    let others: Vec<&str> = log.iter().map(String::as_str).collect();
-    match tasks(&others).as_slice() {
-        [] => "; which one is not in this text".to_owned(),
-        tasks => format!("; another report of this log names task {}", tasks.join(", ")),
-    }
-}
-
-/// The task below a stall of RCU: `task:job/7  state:R  running task  stack: 0 pid: 2133 ppid: 2`, and its CPU in
-/// `nvcsw: 1/1 holdout: 1 idle_cpu: -1/7` of Tasks RCU (kernel/rcu/tasks.h, check_holdout_task).
-fn holdout(lines: &[&str]) -> Option<String> {
-    let (name, rest) = lines.iter().find_map(|line| line.split_once("task:")?.1.split_once(" state:"))?;
-    let pid = number_after(rest, "pid:")?;
-    let state = match rest.trim_start().chars().next()? {
-        'R' => "runnable or running",
-        'S' => "asleep",
-        'D' => "asleep (D)",
-        _ => "in another state",
-    };
-    let cpu =
-        lines.iter().find_map(|line| line.split_once("idle_cpu: ")?.1.split_once('/')?.1.split_whitespace().next());
-    let cpu = cpu.and_then(|cpu| cpu.parse::<u32>().ok()).map(|cpu| format!(" on CPU {cpu}")).unwrap_or_default();
-    Some(format!("{} (pid {pid}), {state}{cpu}", text(name.trim().as_bytes(), 32)))
-}
-
-/// The words in the braces of an expedited stall, `{ 3-.... P392 }`, and behind `Tasks blocked on level-0 rcu_node (CPUs
-/// 0-3):`. The first blocked task may be left out of both (up to Linux 5.10).
-fn listed(line: &str) -> impl Iterator<Item = &str> {
-    let braces = line.split_once("CPUs/tasks: {").map(|(_, rest)| rest.split('}').next().unwrap_or(rest));
-    let blocked = line.split_once("Tasks blocked on level").map(|(_, rest)| rest);
-    braces.or(blocked).into_iter().flat_map(str::split_whitespace)
-}
-
-/// The blocked readers that reports of RCU list: `P123`, `P123/1:b..l`.
-fn tasks<'a>(lines: &[&'a str]) -> Vec<&'a str> {
-    const MOST: usize = 16;
-    let is_tid = |word: &&str| {
-        let tid = word.strip_prefix('P').and_then(|tid| tid.split('/').next());
-        tid.is_some_and(|tid| !tid.is_empty() && tid.bytes().all(|b| b.is_ascii_digit()))
-    };
-    lines.iter().flat_map(|line| listed(line)).filter(is_tid).take(MOST).collect()
-}
-
-/// The stalled CPUs and readers, from `0-...!: (1 GPs behind)`, `{ 0-...D P123 }` and `Tasks blocked on level-0 rcu_node
-/// (CPUs 0-3): P123`.
-pub(super) fn stalled(lines: &[&str]) -> String {
-    const MOST: usize = 16;
-    let number = |word: &str| {
-        let (cpu, marks) = word.split_once('-')?;
-        let is_marked = matches!(marks.len(), 3..=5) && marks.starts_with(['.', 'O', 'o', '?', '!', 'N']);
-        cpu.parse::<u32>().ok().filter(|_| is_marked)
-    };
-    let behind = |line: &&str| line.split_whitespace().find_map(|word| number(word.strip_suffix(':')?));
-    let cpus = lines.iter().filter_map(behind).chain(lines.iter().flat_map(|line| listed(line)).filter_map(number));
-    let mut seen = Vec::new();
-    let cpus = cpus.filter(|cpu| {
-        !seen.contains(cpu) && {
-            seen.push(*cpu);
-            true
-        }
-    });
-    let cpus: Vec<String> = cpus.take(MOST).map(|cpu| cpu.to_string()).collect();
-    let readers = tasks(lines);
-    let cpus = if cpus.is_empty() { String::new() } else { format!("CPU {}", cpus.join(", ")) };
-    let readers = if readers.is_empty() { String::new() } else { format!("task {}", readers.join(", ")) };
-    let named: Vec<&str> = [cpus.as_str(), readers.as_str()].into_iter().filter(|named| !named.is_empty()).collect();
-    if named.is_empty() { String::new() } else { format!(" ({})", named.join("; ")) }
-}
-
-/// Returns the task that ran, from `CPU: 1 PID: 484 Comm: job` or the line below `Task dump for CPU 0:`, and the work
-/// item that it executed.
-fn running(lines: &[&str]) -> Option<String> {
-    let (at, who) = lines.iter().enumerate().find_map(|(n, line)| {
-        if let Some((_, rest)) = line.split_once(" Comm: ") {
-            return Some((n, rest.split_whitespace().next()?.to_owned()));
-        }
-        let cpu = number_after(line, "Task dump for CPU ")?;
-        let task = lines.get(n + 1)?;
-        let task = task.split_once("] ").map_or(*task, |(_, task)| task).trim();
-        let task = task.strip_prefix("task:").unwrap_or(task).split("  ").next()?.split(" state:").next()?;
-        (!task.is_empty()).then(|| (n + 1, format!("{task} on CPU {cpu}")))
-    })?;
-    Some(text(who.as_bytes(), 40) + &work(lines.get(at + 1..)?).unwrap_or_default())
+/// Describes a dump of the report's thread that names another CPU than the report.
+pub(super) fn elsewhere(lines: &[&str], cpu: Option<f64>) -> Option<String> {
+    let dump = lines.iter().find_map(|line| number_after(line, "CPU: ").filter(|_| line.contains("PID: ")))?;
+    cpu.filter(|cpu| *cpu != dump)?;
+    Some(format!("; its dump says CPU {dump}, the first line another one"))
 }
 
 /// Returns the work item from `Workqueue: events poll_values [hwmon]` near the start of a report.
@@ -444,7 +319,9 @@ pub(super) fn clocks(shown: &str, lines: &[&str]) -> String {
     let Some(((other, wd), (own, cs))) = advance("wd_nsec: ").zip(advance("cs_nsec: ")) else {
         let near: Vec<&str> = near().collect();
         return match ticks(&near, "wd").zip(ticks(&near, "cs")) {
-            Some((wd, cs)) => format!("; between two checks {cs}, and {wd}{next}"),
+            Some((wd, cs)) => {
+                format!("; between two checks {cs}, and {wd}; which of the two is wrong is not in them{next}")
+            }
             None => format!("; how far the clocks advanced is not in this report{next}"),
         };
     };

@@ -59,9 +59,12 @@ fn is_helper(name: &str) -> bool {
     PARTS.iter().any(|part| name.contains(part))
 }
 
-/// Returns what a function waits for, if that is another CPU.
-pub(super) fn waits_for(place: &str) -> Option<&'static str> {
+/// Returns what a function waits for: another CPU, or, if its CPU is stuck, a lock.
+pub(super) fn waits_for(place: &str, is_stuck: bool) -> Option<&'static str> {
     let first = place.strip_prefix("in ")?.split(' ').next()?;
+    if is_stuck && first.contains("spin_lock") && !first.starts_with("rt_") {
+        return Some(": most likely it waits there for a spinlock, whose holder is not in its stack");
+    }
     let is_ipi = first.contains("smp_call_function") || first.contains("csd_lock_wait");
     is_ipi.then_some(": it waits there for another CPU, which it does not show, to handle an IPI")
 }

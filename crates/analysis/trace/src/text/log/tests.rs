@@ -459,3 +459,40 @@ fn a_stack_behind_another_report_is_found() {
                CPU: 2 PID: 2 Comm: b\nRIP: 0010:two+0x1/0x2\nCPU: 1 PID: 1 Comm: a\nRIP: 0010:one+0x1/0x2\n";
     assert!(of(two).contains("[a:1]\"") && of(two).contains(", in one;"), "{}", of(two));
 }
+
+#[test]
+fn every_waiting_thread_has_its_place() {
+    let log = "[ 1.0] INFO: task keeper:72 blocked for more than 122 seconds.\n[ 1.0] Call Trace:\n[ 1.0]  __schedule+0x2a/0x59\n[ 1.0]  \
+               __mutex_lock+0x4/0x8\n[ 1.0]  unload_one+0x3/0x5\n[ 1.1] INFO: task kworker/u6:6:1514 blocked for more than 122 seconds.\n[ 1.1] \
+               Workqueue: health dump_work\n[ 1.1] Call Trace:\n[ 1.1]  __schedule+0x2a/0x59\n[ 1.1]  wait_cfg+0x8/0xe\n[ 1.1]  collect+0x3/0x1c\n";
+    let said = of(log);
+    assert!(said.contains("in __mutex_lock ← unload_one; also in the log"), "{said}");
+    assert!(
+        said.contains("1514 blocked for more than 122 seconds.\" in wait_cfg ← collect (Workqueue: health dump_work)"),
+        "{said}"
+    );
+    assert!(said.ends_with("; they may wait for one another: no line names the owner of a lock"), "{said}");
+}
+
+#[test]
+fn the_dump_of_the_thread_counts_whatever_its_cpu() {
+    let log = "BUG: soft lockup - CPU#3 stuck for 22s! [kworker/u30:3:54]\nCPU: 0 PID: 54 Comm: kworker/u30:3 3.15.0\nWorkqueue: net-wq rx_work\nRIP: \
+               0010:[<f0>]  [<f0>] _raw_spin_lock+0x1e/0x30\n";
+    let said = of(log);
+    assert!(
+        said.contains(
+            ", in _raw_spin_lock: most likely it waits there for a spinlock, whose holder is not in its stack"
+        ),
+        "{said}"
+    );
+    assert!(said.contains("(Workqueue: net-wq rx_work)") && said.contains("its dump says CPU 0"), "{said}");
+    assert!(of(&log.replace("PID: 54", "PID: 55")).contains("its stack is not in this text"));
+}
+
+#[test]
+fn the_readings_of_a_clock_are_not_lost_beside_another_report() {
+    let log = "hrtimer: interrupt took 11082175 ns\nclocksource: timekeeping watchdog: Marking clocksource 'tsc' as unstable:\nclocksource: 'acpi_pm' \
+               wd_now: 8d5199 wd_last: 60e92e mask: ffffff\nclocksource: 'tsc' cs_now: 1981c973dc9 cs_last: 1940283c820 mask: ffffffffffffffff\n";
+    let said = of(log);
+    assert!(said.contains("acpi_pm advanced 2910315 ticks (0.813 s, or that and whole turns of 4.687 s)"), "{said}");
+}

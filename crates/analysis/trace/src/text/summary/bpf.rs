@@ -2,7 +2,6 @@
 
 use super::EVENTS;
 use crate::text::scan::text;
-use std::collections::BTreeMap;
 
 /// Parses `04:30:27 kworker/0:1      18446            7500` of bcc's runqslower, below a line that ends in `LAT(us)`.
 pub(super) fn runqslower(head: &str) -> Option<(String, &'static str)> {
@@ -126,39 +125,78 @@ fn are_numbers(words: &[&str]) -> bool {
     !words.is_empty() && words.iter().all(|word| word.parse::<u64>().is_ok())
 }
 
-/// Returns the last nonzero bucket of each histogram of bcc (`640 -> 1279 : 1 |***|`) or bpftrace (`[1K, 2K) 7 |@@|`).
+/// A histogram: its label and unit, its buckets in order.
+#[derive(Default)]
+struct Histogram<'a> {
+    label: String,
+    unit: &'a str,
+    buckets: Vec<(String, u64)>,
+    /// The lower bound of the last bucket that is not empty.
+    worst: f64,
+}
+
+/// Returns the last nonzero bucket of each histogram of bcc (`640 -> 1279 : 1 |***|`) or bpftrace (`[1K, 2K) 7 |@@|`), and the
+/// fullest one.
 pub(super) fn histograms(head: &str) -> Option<String> {
     const MOST: usize = 3;
-    let mut unit = "";
-    let mut label = String::new();
-    let mut worst: BTreeMap<usize, (String, String)> = BTreeMap::new();
-    let mut number = 0;
-    for line in head.lines().map(str::trim) {
+    let mut all: Vec<Histogram> = Vec::new();
+    let (mut unit, mut label) = ("", String::new());
+    let mut begins = true;
+    let mut lines = head.lines().map(str::trim).peekable();
+    while let Some(line) = lines.next() {
+        // A mail client breaks the line before or in its bar.
+        let is_cut = line.starts_with('[') && bucket(line).is_none();
+        let wrapped = lines.peek().filter(|_| is_cut).and_then(|next| bucket(&format!("{line} {next}")));
+        lines.next_if(|_| wrapped.is_some());
         if let Some((of, _)) =
             line.split_once(':').filter(|(_, rest)| rest.contains("count") && rest.contains("distribution"))
         {
-            unit = of.trim();
-            number += 1;
-        } else if let Some((from, to, count)) = bucket(line) {
-            if count > 0 {
-                let times = if count == 1 { "once".to_owned() } else { format!("{count} times") };
-                let bucket = format!("{from} to {to}{}{unit}, {times}", if unit.is_empty() { "" } else { " " });
-                worst.insert(number, (label.clone(), bucket));
+            (unit, begins) = (of.trim(), true);
+        } else if let Some((from, to, count)) = bucket(line).or(wrapped) {
+            if std::mem::take(&mut begins) || all.is_empty() {
+                all.push(Histogram { label: label.clone(), unit, buckets: Vec::new(), worst: 0.0 });
+            }
+            if let Some(of) = all.last_mut() {
+                of.worst = if count > 0 { bound(&from) } else { of.worst };
+                let unit = if of.unit.is_empty() { String::new() } else { format!(" {}", of.unit) };
+                of.buckets.push((format!("{from} to {to}{unit}"), count));
             }
         } else if line.ends_with(':') || line.contains('=') {
-            label = line.trim_end_matches(':').to_owned();
-            number += 1;
+            // A stamp may stand before the name.
+            let named = line.trim_end_matches(':');
+            let name = named.split_whitespace().next_back().filter(|name| name.starts_with('@'));
+            (label, begins) = (name.unwrap_or(named).to_owned(), true);
         }
     }
-    let said = worst.into_values().take(MOST).map(|(label, bucket)| match label.as_str() {
-        "" => bucket,
-        label => format!("{}: {bucket}", text(label.as_bytes(), 40)),
-    });
-    let said: Vec<String> = said.collect();
+    if all.len() > MOST {
+        all.sort_by(|a, b| b.worst.total_cmp(&a.worst));
+    }
+    let said: Vec<String> = all.iter().filter_map(Histogram::said).take(MOST).collect();
     (!said.is_empty()).then(|| said.join("; "))
 }
 
-fn bucket(line: &str) -> Option<(&str, &str, u64)> {
+impl Histogram<'_> {
+    fn said(&self) -> Option<String> {
+        let (worst, count) = self.buckets.iter().rfind(|(_, count)| *count > 0)?;
+        let times = if *count == 1 { "once".to_owned() } else { format!("{count} times") };
+        let all = self.buckets.iter().fold(0u64, |sum, (_, count)| sum.saturating_add(*count));
+        let fullest = self.buckets.iter().max_by_key(|(_, count)| *count).filter(|(bucket, _)| bucket != worst);
+        let fullest = fullest
+            .map(|(bucket, count)| format!(" (of {all} in all, most are {bucket}: {count})"))
+            .unwrap_or_default();
+        let of = format!("{worst}, {times}{fullest}");
+        Some(if self.label.is_empty() { of } else { format!("{}: {of}", text(self.label.as_bytes(), 40)) })
+    }
+}
+
+/// `64K`, whose letter counts in powers of 1024.
+fn bound(from: &str) -> f64 {
+    let digits = from.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let scale = ["K", "M", "G", "T"].iter().position(|letter| from.ends_with(letter)).map_or(0, |n| n as i32 + 1);
+    digits.parse::<f64>().unwrap_or(0.0) * 1024f64.powi(scale)
+}
+
+fn bucket(line: &str) -> Option<(String, String, u64)> {
     let (range, rest) = match line.strip_prefix('[') {
         Some(rest) => {
             let (range, rest) = rest.split_once(')')?;
@@ -171,5 +209,5 @@ fn bucket(line: &str) -> Option<(&str, &str, u64)> {
     };
     let (count, bar) = rest.trim().split_once('|')?;
     bar.trim_end().ends_with('|').then_some(())?;
-    Some((range.0.trim(), range.1.trim(), count.trim().parse().ok()?))
+    Some((range.0.trim().to_owned(), range.1.trim().to_owned(), count.trim().parse().ok()?))
 }

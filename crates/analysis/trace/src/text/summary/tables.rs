@@ -161,6 +161,40 @@ pub(super) fn latencies(head: &str) -> Option<(String, &'static str)> {
     Some((format!("a table of a BPF or ftrace tool (the largest {column} is {worst}, in the row \"{row}\")"), EVENTS))
 }
 
+/// Parses tables without a unit whose heading has a column `max`, `events/0  8  4780110  597513  4500250` below `Tasks  count
+/// total  avg  max` (perf sched latency of Linux 2.6.32).
+pub(super) fn with_maximum(head: &str) -> Option<(String, &'static str)> {
+    const FEWEST: usize = 2;
+    let mut lines = head.lines();
+    let columns: Vec<&str> = lines.by_ref().find_map(|line| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let is_heading = words.iter().all(|word| word.parse::<f64>().is_err()) && words.len() >= 3;
+        (is_heading && words.iter().skip(1).any(|word| word.eq_ignore_ascii_case("max"))).then_some(words)
+    })?;
+    let (_, columns) = columns.split_first()?;
+    let max = columns.iter().position(|word| word.eq_ignore_ascii_case("max"))?;
+    let rows = lines.filter_map(|line| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        // The name may have blanks.
+        let (name, figures) = words.split_at_checked(words.len().checked_sub(columns.len())?)?;
+        let is_row = !name.is_empty() && figures.iter().all(|figure| figure.parse::<f64>().is_ok());
+        is_row.then_some((figures.get(max)?.parse::<f64>().ok()?, name.join(" "), figures.join(" ")))
+    });
+    let rows: Vec<(f64, String, String)> = rows.collect();
+    let (worst, name, figures) =
+        rows.iter().max_by(|(a, ..), (b, ..)| a.total_cmp(b)).filter(|_| rows.len() >= FEWEST)?;
+    let of_perf = columns == ["count", "total", "avg", "max"];
+    let unit = if of_perf { "; perf sched latency of Linux 2.6.32 prints such a table in ns" } else { "" };
+    let figures = columns.iter().zip(figures.split(' ')).filter(|(column, _)| !column.eq_ignore_ascii_case("max"));
+    let figures: Vec<String> =
+        figures.map(|(column, figure)| format!("{} {figure}", text(column.as_bytes(), 20))).collect();
+    let name = text(name.as_bytes(), 64);
+    Some((
+        format!("a table without units (the largest maximum is {worst}, of {name}: {}{unit})", figures.join(", ")),
+        EVENTS,
+    ))
+}
+
 /// Parses latencytop: `Waiting for event (poll)   4.9 msec  50.2 %` below `Cause  Maximum  Percentage`.
 pub(super) fn latencytop(head: &str) -> Option<(String, &'static str)> {
     let is_head = |line: &&str| line.contains("Cause") && line.contains("Maximum") && line.contains("Percentage");
@@ -170,11 +204,17 @@ pub(super) fn latencytop(head: &str) -> Option<(String, &'static str)> {
         let share = rest.trim().trim_end_matches('%').trim().parse::<f64>().ok()?;
         Some((ms.parse::<f64>().ok()?, cause.trim().to_owned(), share))
     });
-    let (ms, cause, share) = rows.max_by(|(a, ..), (b, ..)| a.total_cmp(b))?;
+    let rows: Vec<(f64, String, f64)> = rows.collect();
+    let (ms, cause, share) = rows.iter().max_by(|(a, ..), (b, ..)| a.total_cmp(b))?;
+    let (_, most, of_all) = rows.iter().max_by(|(.., a), (.., b)| a.total_cmp(b))?;
+    let most = match most == cause {
+        true => String::new(),
+        false => format!("; the largest share, {of_all} %, is of \"{}\"", text(most.as_bytes(), 60)),
+    };
     let cause = text(cause.as_bytes(), 60);
     Some((
         format!(
-            "latencytop (the longest is {ms} ms, \"{cause}\", {share} % of all; reasons of sleeping count as well)"
+            "latencytop (the longest is {ms} ms, \"{cause}\", {share} % of all{most}; reasons of sleeping count as well)"
         ),
         EVENTS,
     ))

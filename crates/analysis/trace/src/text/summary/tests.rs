@@ -8,13 +8,28 @@ fn said(text: &str) -> String {
 fn tables_are_told_by_their_worst() {
     let bcc = "irq-off:\n     msecs           : count     distribution\n        10 -> 19         : 0        |      |\n       640 -> 1279       \
                : 1        |******|\nsoft-off:\n     msecs           : count     distribution\n        10 -> 19         : 477      |******|\n";
-    assert!(said(bcc).starts_with("a histogram of a BPF tool, whose worst buckets are irq-off: 640 to 1279 msecs, once; soft-off: 10 to 19 msecs, 477 times"));
+    assert!(said(bcc).starts_with("a histogram of a BPF tool, whose worst buckets are irq-off: 640 to 1279 msecs, once; soft-off: 10 to 19 msecs, 477 times"), "{}", said(bcc));
     let bpftrace = "@usecs:\n[4, 8)                12 |@@@@   |\n[1K, 2K)               7 |@@     |\n";
-    assert!(said(bpftrace).contains("@usecs: 1K to 2K, 7 times"), "{}", said(bpftrace));
+    let buckets = "@usecs: 1K to 2K, 7 times (of 19 in all, most are 4 to 8: 12)";
+    assert!(said(bpftrace).contains(buckets), "{}", said(bpftrace));
+    let wrapped = "13:39:55 @usecs:\n[4, 8)                12 \n|@@@@   |\n[1K, 2K)               7 |@@ \n    |\n";
+    assert!(said(wrapped).contains(buckets), "{}", said(wrapped));
+    let many: String = ["@a: 8 16", "@b: 8 16", "@c: 8 16", "@d: 2K 4K"]
+        .map(|of| {
+            let words: Vec<&str> = of.split(' ').collect();
+            format!("{}\n[{}, {})    3 |@|\n", words[0], words[1], words[2])
+        })
+        .concat();
+    assert!(said(&many).contains("buckets are @d: 2K to 4K, 3 times; @a"), "{}", said(&many));
+    let plain = " Tasks     count    total    avg     max\n\nmigration/0    2   39849  19924   28826\nevents/1    9  6353057  705895  2986012\n";
+    let row = "(the largest maximum is 2986012, of events/1: count 9, total 6353057, avg 705895; perf sched latency of Linux 2.6.32 prints";
+    assert!(said(plain).contains(row), "{}", said(plain));
     let latency = "  Task  |   Runtime ms  | Switches | Avg delay ms | Max delay ms | Max delay start |\n  a:(2) |  12.0 ms |  4 | avg:   0.100 ms | max:   \
                    0.300 ms | max start:  1.5 s |\n  b:77 |  12.0 ms |  4 | avg:   1.100 ms | max:  12.300 ms | max start:  2.5 s |\n";
     assert!(
-        said(latency).starts_with("perf sched latency (the longest wait is 12.3 ms, of b:77 at 2.5 s)"),
+        said(latency).starts_with(
+            "perf sched latency (the longest wait is 12.3 ms, of b:77 at 2.5 s; 4 switches, 1.1 ms on average)"
+        ),
         "{}",
         said(latency)
     );
@@ -28,7 +43,11 @@ fn tables_are_told_by_their_worst() {
     let moved = pre.replace("0.013  0.000", "0.013  3.440");
     assert!(said(&moved).contains("at 103.721034, 3.44 ms of it on another CPU before"), "{}", said(&moved));
     let broken = latency.replace("|   Switches", "|\n Switches").replace("| max:", "|\n max:");
-    assert!(said(&broken).contains("(the longest wait is 12.3 ms, of b:77 at 2.5 s)"), "{}", said(&broken));
+    assert!(
+        said(&broken).contains("(the longest wait is 12.3 ms, of b:77 at 2.5 s; 4 switches, 1.1 ms on average)"),
+        "{}",
+        said(&broken)
+    );
     let off = "    finish_task_switch\n    schedule\n    read_events\n    do_io_getevents\n    -   my sql (29896)\n        3500863\n\n    \
                schedule\n    futex_wait\n    -   app (3)\n        12\n";
     assert!(
@@ -88,12 +107,27 @@ fn tables_of_rtla_and_latmus_have_their_worst() {
     assert!(said(top).starts_with(worst), "{}", said(top));
     let noise =
         "RTLA osnoise\nCPU Period Runtime Noise % CPU Aval\n 0 #59 59000000 9432 99.98401 2078 58 3 0 10 20 30\n";
-    assert!(said(noise).contains("single noise is 58 us on CPU 0, where 3 noises"), "{}", said(noise));
+    let row = "single noise is 58 us on CPU 0; in all there were 9432 us of 59000000 us (99.98401 % left), at most 2078 us in one period, at \
+               most 58 us at once; counted there: 3 by hardware or a hypervisor, 0 NMIs, 10 interrupts, 20 softirqs, 30 threads; numbers";
+    assert!(said(noise).contains(row), "{}", said(noise));
     let noise = noise.replace("RTLA osnoise", "     Operating System Noise\nduration: 0 00:10:00");
-    assert!(said(&noise).ends_with("from hardware or a hypervisor, 0 from NMIs, 10 from interrupts, 20 from softirqs, 30 from threads): a summary \
-        without events, which contains no causes; `punctual import FILE --out DIR` reads its figures"), "{}", said(&noise));
-    let few = noise.replace("2078 58 3 0 10 20 30", "2078 58 0 0 10 0 30");
-    assert!(said(&few).contains("30 from threads; the longest came from an interrupt or a thread)"), "{}", said(&few));
+    assert!(
+        said(&noise).ends_with(
+            "a summary without events, which contains no causes; `punctual import FILE --out DIR` reads its figures"
+        ),
+        "{}",
+        said(&noise)
+    );
+    let few = noise.replace("2078 58 3 0 10 20 30", "2078 58 0 0 10 0 30")
+        + " 1 #59 59000000 60000 99.89830 77 57 0 0 10 0 660\n";
+    assert!(said(&few).contains("58 us on CPU 0, from an interrupt or a thread (counted there: 0 by hardware or a hypervisor, 0 NMIs, 10 interrupts, 0 softirqs, 30 threads); most noise is on CPU 1: 60000 us"), "{}", said(&few));
+    let few_long = few.replace(" 77 57 0 0", " 77 57 0 6");
+    assert!(!said(&few_long).contains("(of the NMIs"), "{}", said(&few_long));
+    assert!(
+        said(&few).contains("660 threads (of the threads more than on other CPUs: 660 against 30 in the middle)"),
+        "{}",
+        said(&few)
+    );
     let lock = " contended   total wait     max wait     avg wait         type   caller\n\n  6  6.03 s  6.03 s  1.00 s  spinlock   broadcast_control+0xc0\n\
                 19  811.74 ms  621.76 ms  42.72 ms  spinlock   rcu_core+0xec\n";
     assert!(

@@ -1,0 +1,234 @@
+//! What a trace without switches shows: threads that were woken for a CPU that stays idle, timers that expire periodically,
+//! counts that went below zero in a program's texts.
+
+use super::section;
+use super::spans::On;
+use punctual_model::Scheduled;
+use punctual_trace::{Comm, Context, Event, Kind, Symbol, Task};
+use punctual_units::Nanos;
+use std::collections::{BTreeMap, HashMap};
+
+const MOST: usize = 256;
+/// Minimum number of intervals of a periodic timer.
+const FEWEST: u64 = 2;
+
+/// An hrtimer that expires again and again.
+#[derive(Debug)]
+struct Timer {
+    function: Option<Symbol>,
+    first: u64,
+    last: u64,
+    count: u64,
+    shortest: u64,
+    longest: u64,
+    due: Option<i64>,
+    /// How long after its time it expired at most, ns.
+    late: Option<u64>,
+    idle: bool,
+}
+
+/// A thread that was woken, and what followed on the CPU that it was woken for.
+#[derive(Debug)]
+struct Woken {
+    t: u64,
+    task: Task,
+    by: (Option<Comm>, Option<i32>),
+    from: u32,
+    target: u32,
+    /// An event that names an interrupt sent to that CPU.
+    sent: Option<String>,
+    /// True if a line shows an interrupt on that CPU since.
+    interrupted: bool,
+    /// The last line of that CPU's idle task.
+    idle: Option<(u64, String)>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Bare {
+    timers: BTreeMap<(u32, u64), Timer>,
+    woken: HashMap<i32, Woken>,
+    /// Values in texts, by the words before them.
+    values: HashMap<String, u64>,
+    wrapped: Option<String>,
+    /// The last text, and the longest time between two of them.
+    text: Option<(u64, String)>,
+    gap: Option<(u64, String, String)>,
+    has_switches: bool,
+}
+
+impl Bare {
+    pub fn event(&mut self, event: &Event, on: On) {
+        if self.has_switches {
+            return;
+        }
+        match &event.kind {
+            Kind::SchedSwitch { .. } => *self = Bare { has_switches: true, ..Bare::default() },
+            Kind::Restart | Kind::LostEvents { .. } => *self = Bare::default(),
+            Kind::HrtimerStart { timer, expires_ns, softexpires_ns, .. } => {
+                if let Some(timer) = self.timers.get_mut(&(event.cpu, *timer)) {
+                    timer.due = Some(softexpires_ns.unwrap_or(*expires_ns));
+                }
+            }
+            Kind::HrtimerExpireEntry { timer, function, now_ns } => self.expires(event, *timer, function, *now_ns),
+            Kind::Print { text } => self.text(event, text, on),
+            _ => {}
+        }
+        self.wakes(event, on);
+    }
+
+    fn expires(&mut self, event: &Event, timer: u64, function: &Option<Symbol>, now: Option<i64>) {
+        let (t, key) = (event.t_ns, (event.cpu, timer));
+        if self.timers.len() >= MOST && !self.timers.contains_key(&key) {
+            return;
+        }
+        let timer = self.timers.entry(key).or_insert_with(|| Timer {
+            function: function.clone(),
+            first: t,
+            last: t,
+            count: 0,
+            shortest: u64::MAX,
+            longest: 0,
+            due: None,
+            late: None,
+            idle: true,
+        });
+        timer.idle &= event.tid == Some(0);
+        let interval = t.saturating_sub(timer.last);
+        if interval > 0 {
+            timer.count += 1;
+            (timer.shortest, timer.longest) = (timer.shortest.min(interval), timer.longest.max(interval));
+        }
+        timer.last = t;
+        let late = now.zip(timer.due.take()).and_then(|(now, due)| u64::try_from(now.checked_sub(due)?).ok());
+        timer.late = timer.late.max(late);
+    }
+
+    fn wakes(&mut self, event: &Event, on: On) {
+        if let Some(tid) = event.tid.filter(|tid| *tid != 0) {
+            self.woken.remove(&tid);
+        }
+        let name = match &event.kind {
+            Kind::Other { name, .. } => Some(&**name),
+            _ => None,
+        };
+        let is_hard = event.flags.and_then(|flags| flags.context).is_some_and(Context::is_hard);
+        let is_entry = matches!(event.kind, Kind::IrqEntry { .. } | Kind::VectorEntry { .. })
+            || name.is_some_and(|name| name.contains("_entry"));
+        for woken in self.woken.values_mut() {
+            if woken.target == event.cpu {
+                woken.interrupted |= is_hard || is_entry;
+                if event.tid == Some(0) {
+                    woken.idle = Some((event.t_ns, name.unwrap_or_default().to_owned()));
+                }
+            } else if let (Some(name), Kind::Other { body: Some(body), .. }) = (name, &event.kind)
+                && woken.from == event.cpu
+                && ["ipi", "reschedule", "doorbell"].iter().any(|part| name.contains(part))
+                && body.split([' ', ',']).any(|word| word == format!("cpu={}", woken.target))
+            {
+                woken.sent = Some(name.to_owned());
+            }
+        }
+        let (Kind::SchedWaking { task, target_cpu } | Kind::SchedWakeup { task, target_cpu, .. }) = &event.kind else {
+            return;
+        };
+        if let Some(target) = target_cpu.filter(|target| on.0.is_some() && *target != event.cpu)
+            && self.woken.len() < MOST
+        {
+            let (t, task, by, from) = (event.t_ns, *task, (event.comm, event.tid), event.cpu);
+            let fresh = Woken { t, task, by, from, target, sent: None, interrupted: false, idle: None };
+            self.woken.entry(task.tid).or_insert(fresh);
+        }
+    }
+
+    fn text(&mut self, event: &Event, text: &str, on: On) {
+        let who = Scheduled::default().thread(event.comm.map(|comm| comm.to_string()).as_deref(), event.tid);
+        let said = format!("\"{}\" ({who}{on})", text.trim());
+        let (function, rest) = text.split_once(':').unwrap_or(("", text));
+        for (key, value) in rest.split([' ', ',']).filter_map(|word| word.split_once('=')) {
+            let Ok(value) = value.parse::<u64>() else { continue };
+            if self.values.len() < MOST || self.values.contains_key(key) {
+                let before = self.values.insert(key.to_owned(), value);
+                if let Some(count) = negative(value).filter(|_| before.is_some_and(|before| before < SMALL)) {
+                    let what = format!(
+                        "{key} of {} became {value}, which is {count}: a count went below zero",
+                        function.trim()
+                    );
+                    let before = self.text.as_ref().map(|(_, text)| format!(", after {text}")).unwrap_or_default();
+                    self.wrapped.get_or_insert(format!("{what}, in {who}{on}{before}"));
+                }
+            }
+        }
+        if let Some((t, before)) = self.text.replace((event.t_ns, said.clone())) {
+            let ns = event.t_ns.saturating_sub(t);
+            if self.gap.as_ref().is_none_or(|(longest, ..)| ns > *longest) {
+                self.gap = Some((ns, before, said));
+            }
+        }
+    }
+
+    /// Describes the thread that was woken longest ago.
+    pub fn waiting(&self) -> Option<String> {
+        self.woken.values().filter_map(Woken::said).max().map(|(_, text)| text)
+    }
+
+    /// Describes what else was found, the most telling first.
+    pub fn said(&self, has_cpu: bool) -> Option<String> {
+        let periodic = self.timers.iter().filter(|(_, timer)| timer.is_periodic()).max_by_key(|(_, timer)| timer.count);
+        let periodic = periodic.map(|((cpu, _), timer)| timer.said(On(Some(*cpu).filter(|_| has_cpu))));
+        let gap = self.gap.as_ref().filter(|(ns, ..)| *ns > 0 && self.wrapped.is_some());
+        let gap = gap.map(|(ns, from, to)| {
+            format!("the longest time between two texts is {}, from {from} to {to}: no line shows a thread waiting for a CPU", Nanos(*ns))
+        });
+        let all: Vec<String> = [self.wrapped.clone(), periodic, gap].into_iter().flatten().collect();
+        (!all.is_empty()).then(|| all.join("; "))
+    }
+}
+
+/// Counts below this are small, and as many below zero are taken for negative ones.
+const SMALL: u64 = 1 << 20;
+
+/// The negative number that a count of 32 or 64 bits wrapped to.
+fn negative(value: u64) -> Option<i64> {
+    let of_32 = (1u64 << 32).checked_sub(value).filter(|below| (1..=SMALL).contains(below));
+    let of_64 = Some(value.wrapping_neg()).filter(|below| (1..=SMALL).contains(below));
+    of_32.or(of_64).and_then(|below| i64::try_from(below).ok()).map(|below| -below)
+}
+
+impl Timer {
+    fn is_periodic(&self) -> bool {
+        self.count >= FEWEST && self.longest - self.shortest <= self.longest / 5
+    }
+
+    fn said(&self, on: On) -> String {
+        let what = match self.function.as_ref().and_then(section::name) {
+            Some(function) => format!("the hrtimer of {function}"),
+            None => "an hrtimer".to_owned(),
+        };
+        let every = Nanos((self.last - self.first) / self.count.max(1));
+        let late = self.late.map(|ns| format!(", {} late at most", Nanos(ns))).unwrap_or_default();
+        let idle = if self.idle { ", upon the idle task each time" } else { "" };
+        format!("{what} expired {} times{on}, every {every}{late}{idle}", self.count + 1)
+    }
+}
+
+impl Woken {
+    fn said(&self) -> Option<(u64, String)> {
+        let (t, last) = self.idle.as_ref().filter(|(t, _)| *t > self.t)?;
+        let thread =
+            |comm: Option<Comm>, tid| Scheduled::default().thread(comm.map(|comm| comm.to_string()).as_deref(), tid);
+        let sent = self.sent.as_ref().map(|sent| format!(", which sent it an interrupt ({sent})")).unwrap_or_default();
+        let last = if last.is_empty() { String::new() } else { format!(" ({last})") };
+        let none = if self.interrupted { "" } else { ", and no line of that CPU shows an interrupt since" };
+        let (ns, target) = (t - self.t, self.target);
+        Some((
+            ns,
+            format!(
+                "{} was woken for CPU {target} by {} on CPU {}{sent}, and no line shows it running: CPU {target} is in its idle task {} later{last}{none}",
+                thread(self.task.comm, Some(self.task.tid)),
+                thread(self.by.0, self.by.1),
+                self.from,
+                Nanos(ns)
+            ),
+        ))
+    }
+}
