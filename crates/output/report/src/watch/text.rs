@@ -1,7 +1,7 @@
 use crate::clean::line;
 use crate::date::utc;
 use crate::number::{bytes, count, nanos, plural};
-use punctual_model::{EndedBy, Watch, WatchLine, WatchMaximum, Watched};
+use punctual_model::{AppLate, EndedBy, LateBy, Watch, WatchApp, WatchLate, WatchLine, WatchMaximum, Watched};
 use punctual_units::Nanos;
 use std::fmt::Write;
 
@@ -18,6 +18,7 @@ pub fn watch_text(watched: &Watched) -> String {
     let _ = writeln!(out, "{}\n", line(&settings(watch)));
     table(&mut out, watched);
     maxima(&mut out, watched);
+    application(&mut out, watched);
     gaps(&mut out, watched);
     remarks(&mut out, watched);
     out
@@ -32,8 +33,9 @@ pub fn watch_started(watch: &Watch, out: &str, duration: Option<Nanos>) -> Strin
         Some(_) => String::new(),
         None => format!("Explains every new maximum of a CPU above {} from a trace.\n", settings.trace_above_ns),
     };
+    let app = watch.application.as_ref().map(|app| app_started(app, watch.pid) + "\n").unwrap_or_default();
     format!(
-        "measures CPUs {} {long}: a {} thread on each wakes every {}.\n{traced}\
+        "{app}measures CPUs {} {long}: a {} thread on each wakes every {}.\n{traced}\
          Writes to {out} every 5 s, at most {} for each CPU and day.\n\
          To see it: punctual watch --attach {out}; to stop it: Ctrl-C or SIGTERM.",
         settings.cpus,
@@ -132,6 +134,113 @@ fn maxima(out: &mut String, watched: &Watched) {
     let _ = writeln!(out, "\nNew maxima, newest first:");
     newest(watched).take(MOST).for_each(|one| {
         let _ = writeln!(out, "  {}", line(&sentence(one)));
+    });
+    if all > MOST {
+        let _ = writeln!(out, "  and {} earlier", all - MOST);
+    }
+}
+
+/// Formats what of an application is watched.
+fn app_started(app: &WatchApp, pid: u32) -> String {
+    let threads: Vec<&str> = app.threads.iter().map(|thread| thread.name.as_str()).collect();
+    let claims = match (app.claims.as_slice(), app.is_proposed) {
+        ([], _) => "no thread has a period, so only the program itself can say that it is late".to_owned(),
+        (claims, true) => format!("late if one is broken of '{}' (from the periods found)", claims.join("', '")),
+        (claims, false) => format!("late if one is broken of '{}'", claims.join("', '")),
+    };
+    let says = match &app.no_marks {
+        None => "a line `punctual: late` in trace_marker, or kill -USR1".to_owned(),
+        Some(why) => format!("kill -USR1; {why}"),
+    };
+    format!(
+        "watches the cycles of {} ({}): {claims}.\nKeeps and explains the {} before that, and before {says} {pid}.",
+        app.program,
+        threads.join(", "),
+        app.window_ns
+    )
+}
+
+pub(super) fn newest_late(watched: &Watched) -> impl Iterator<Item = &WatchLate> {
+    watched.lines.iter().rev().filter_map(|line| match line {
+        WatchLine::Late(late) => Some(late),
+        _ => None,
+    })
+}
+
+/// Formats a moment: `2026-11-26T20:00:00Z  control said it is late (axis): CPU1 cycle of 1.2 ms: ran 200 µs …`.
+pub(super) fn late_sentence(late: &WatchLate) -> String {
+    let why = match (&late.verdict, &late.why_not) {
+        (Some(verdict), _) => verdict.clone(),
+        (None, Some(why)) => format!("not explained: {why}"),
+        (None, None) => "not explained".into(),
+    };
+    let trace = match (&late.segment, &late.trace) {
+        (Some(segment), Some(trace)) => format!(" ({segment}/{trace})"),
+        _ => String::new(),
+    };
+    format!("{}  {}: {why}{trace}", utc(late.real_ns), moment(&late.late))
+}
+
+fn moment(late: &AppLate) -> String {
+    let thread = late.thread.as_deref().unwrap_or("the program");
+    let name = late.name.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
+    match (late.by, &late.claim, late.value_ns) {
+        (LateBy::Program, ..) => format!("{thread} said it is late{name}"),
+        (LateBy::Signal, ..) => "a signal said it is late".into(),
+        (LateBy::Claim, claim, Some(value)) => {
+            let open = if late.is_open { " so far" } else { "" };
+            format!("{}: {value}{open}", claim.as_deref().unwrap_or("a claim"))
+        }
+        (LateBy::Claim, claim, None) => format!("{}: releases without a cycle", claim.as_deref().unwrap_or("a claim")),
+    }
+}
+
+/// Sentences about the application and its cycles.
+pub(super) fn about_application(app: &WatchApp) -> Vec<String> {
+    let late = &app.late;
+    let mut said = vec![format!(
+        "{}: late {} since the start: {} explained, {} only counted because they followed another too closely, {} not explained; \
+         {} before each is kept",
+        app.program,
+        plural(late.seen, "time", "times"),
+        count(late.explained),
+        count(late.too_many),
+        count(late.failed),
+        app.window_ns
+    )];
+    said.extend(app.cycles.iter().map(|thread| {
+        let longest = thread.longest_ns.map_or_else(String::new, |longest| format!(", the longest {longest}"));
+        format!(
+            "{}: {}{longest}, {} longer than the period, {} skipped",
+            thread.thread,
+            plural(thread.cycles, "cycle", "cycles"),
+            count(thread.overruns),
+            count(thread.skipped)
+        )
+    }));
+    if app.lost_events > 0 {
+        said.push(format!(
+            "{} kernel events were overwritten before they were read: cycles and moments among them are missing",
+            count(app.lost_events)
+        ));
+    }
+    said.extend(app.no_marks.as_ref().map(|why| format!("what the program writes to trace_marker is not seen: {why}")));
+    said.extend(app.ended.as_ref().map(|why| format!("NOT WATCHED ANY MORE: {why}")));
+    said
+}
+
+fn application(out: &mut String, watched: &Watched) {
+    let all = newest_late(watched).count();
+    let app = watched.watch.application.as_ref();
+    if app.is_none() && all == 0 {
+        return;
+    }
+    let _ = writeln!(out, "\nApplication:");
+    app.map(about_application).unwrap_or_default().iter().for_each(|text| {
+        let _ = writeln!(out, "  {}", line(text));
+    });
+    newest_late(watched).take(MOST).for_each(|late| {
+        let _ = writeln!(out, "  {}", line(&late_sentence(late)));
     });
     if all > MOST {
         let _ = writeln!(out, "  and {} earlier", all - MOST);
