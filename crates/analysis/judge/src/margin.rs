@@ -21,6 +21,8 @@ struct Member {
     jitter: u64,
     /// Delays that no analysed thread caused.
     blocking: u64,
+    /// Its largest response.
+    observed: u64,
     /// Limits of its response, and the claims that set them.
     limits: Vec<(u64, String)>,
     /// What its CPU time may not reach, and the claims that say so.
@@ -48,6 +50,7 @@ fn members(recording: &Recording, application: &Application, claims: &[Claim]) -
         let own = application.cycles.iter().filter(|cycles| cycles.thread == members[at].name);
         members[at].blocking = own.map(|cycles| others(cycles, &of_more_urgent)).max().unwrap_or(0);
         let bound = response(&members, at).unwrap_or(u64::MAX);
+        members[at].observed = observed;
         members[at].blocking += observed.saturating_sub(bound);
     }
     members
@@ -87,6 +90,7 @@ fn member(recording: &Recording, application: &Application, thread: &AppThread, 
         rank,
         jitter: if is_timed { 0 } else { largest(recording, &AppValue::Jitter(name.clone())).unwrap_or(0) },
         blocking: 0,
+        observed: 0,
         limits: own(AppValue::Response(name.clone())).filter_map(limit).collect(),
         most: own(AppValue::Cpu(name.clone())).filter_map(limit).collect(),
         why_not: why_not.or_else(ambiguous).or_else(seen_in_part).or(demand.as_ref().err().cloned()),
@@ -223,7 +227,12 @@ fn margin(members: &[Member], at: usize) -> AppMargin {
         (Err(why), _) => margin.why_not = Some(why),
         (_, false) => margin.why_not = Some(format!("no claim limits a response that {} delays", own.name)),
         (Ok(Some(claim)), _) => {
-            margin.why_not = Some(format!("by the analysis {claim} may break already"));
+            let mut limits = members.iter().flat_map(|one| one.limits.iter().map(|limit| (one.observed, limit)));
+            let was_broken = limits.any(|(observed, (limit, of))| *of == claim && observed > *limit);
+            margin.why_not = Some(match was_broken || own.most.iter().any(|(_, of)| *of == claim) {
+                true => format!("{claim} was broken"),
+                false => format!("{claim} may break already, by the analysis"),
+            });
             margin.breaks = Some(claim);
         }
         (Ok(None), true) => {
@@ -276,6 +285,7 @@ mod tests {
             demand: Ok((period, work)),
             jitter: 0,
             blocking: 0,
+            observed: 0,
             most: Vec::new(),
             why_not: None,
         }

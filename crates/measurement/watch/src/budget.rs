@@ -260,6 +260,30 @@ mod tests {
     }
 
     #[test]
+    fn the_largest_and_the_newest_of_a_claim_stay() {
+        let moment = |claim: Option<&str>, at: u64, value: u64| {
+            let (by, thread, tid, name) = (punctual_model::LateBy::Claim, None, None, None);
+            let (claim, value_ns, release_mono_ns) = (claim.map(str::to_owned), Some(Nanos(value)), None);
+            AppLate { by, at_mono_ns: at, thread, tid, name, claim, value_ns, release_mono_ns, is_open: false }
+        };
+        let a = Some("late(a) = 0");
+        let all = [(a, 900), (a, 100), (None, 0), (a, 200), (None, 0), (None, 0), (a, 300)];
+        let traces = (0..).zip(all).map(|(at, (claim, value))| Trace {
+            late: Vec::new(),
+            moments: vec![moment(claim, at, value)],
+            ..trace(1, 0, at, 0, 100)
+        });
+        let mut kept = Kept(traces.collect());
+        let gone: Vec<String> = kept.over(0).into_iter().map(|trace| trace.file).collect();
+        assert_eq!(gone, ["traces/1.dat", "traces/2.dat", "traces/3.dat", "traces/4.dat"]);
+        assert!(kept.of_moment("runs/1", &moment(a, 6, 300)).is_some());
+        assert!(
+            kept.of_moment("runs/1", &moment(a, 3, 200)).is_none()
+                && kept.of_moment("runs/2", &moment(a, 6, 300)).is_none()
+        );
+    }
+
+    #[test]
     fn traces_of_earlier_processes_are_found_with_their_sizes() {
         let folder = tempfile::tempdir().unwrap();
         let capture = |n: u64| Capture {

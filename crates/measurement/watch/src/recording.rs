@@ -301,3 +301,54 @@ impl Ledger {
         self.lines.push(&WatchLine::Late(late));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use punctual_model::AppWindow;
+
+    fn late(by: LateBy, value: Option<u64>) -> AppLate {
+        AppLate {
+            by,
+            at_mono_ns: 5,
+            thread: Some("control".into()),
+            tid: Some(7),
+            name: None,
+            claim: (by == LateBy::Claim).then(|| "late(control) = 0".into()),
+            value_ns: value.map(Nanos),
+            release_mono_ns: None,
+            is_open: false,
+        }
+    }
+
+    fn window(late: Vec<AppLate>, verdicts: &[Option<&str>], overwritten: &[u32]) -> Capture {
+        let cycle = |verdict: &str| {
+            let cycle = serde_json::json!({
+                "tid": 7, "comm": null, "cpu": 0, "release_ns": 1, "length_ns": 4, "ran_ns": 4, "delays": [], "blocked": [],
+                "verdict": verdict, "policy": null, "prio": null
+            });
+            serde_json::from_value::<Cycle>(cycle).unwrap()
+        };
+        let cycles = verdicts.iter().map(|verdict| verdict.map(cycle)).collect();
+        let capture = serde_json::json!({
+            "phase": "1-watch", "file": "traces/1-watch-late-1.dat", "from_mono_ns": 0, "to_mono_ns": 9, "late": [],
+            "overwritten": overwritten, "policies": {}, "fair_server": null, "throttled": null
+        });
+        let capture: Capture = serde_json::from_value(capture).unwrap();
+        Capture { application: Some(AppWindow { late, cycles }), ..capture }
+    }
+
+    #[test]
+    fn a_line_has_the_cycle_or_the_reason_and_what_the_window_lacks() {
+        let all = vec![late(LateBy::Program, None), late(LateBy::Claim, None), late(LateBy::Signal, None)];
+        let lines = lines("runs/a", &window(all, &[Some("ran 4 ns"), None, None], &[1]));
+        let said: Vec<&str> =
+            lines.iter().map(|line| line.verdict.as_deref().or(line.why_not.as_deref()).unwrap()).collect();
+        let lacks = "; the window lacks events of CPUs 1";
+        assert_eq!(said[0], format!("ran 4 ns{lacks}"));
+        assert_eq!(said[1], format!("the cycle before the releases without one had ended in time{lacks}"));
+        assert_eq!(said[2], format!("no cycle at that moment was seen whole{lacks}"));
+        assert!(lines.iter().all(|line| line.segment.as_deref() == Some("runs/a")));
+        assert_eq!((lines[0].why_not.as_ref(), lines[1].verdict.as_ref()), (None, None));
+    }
+}

@@ -149,11 +149,11 @@ fn app_started(app: &WatchApp, pid: u32) -> String {
         (claims, false) => format!("late if one is broken of '{}'", claims.join("', '")),
     };
     let says = match &app.no_marks {
-        None => "a line `punctual: late` in trace_marker, or kill -USR1".to_owned(),
-        Some(why) => format!("kill -USR1; {why}"),
+        None => format!("a line `punctual: late` in trace_marker, or kill -USR1 {pid}"),
+        Some(why) => format!("kill -USR1 {pid} ({why})"),
     };
     format!(
-        "watches the cycles of {} ({}): {claims}.\nKeeps and explains the {} before that, and before {says} {pid}.",
+        "watches the cycles of {} ({}): {claims}.\nKeeps and explains the {} before that, and before {says}.",
         app.program,
         threads.join(", "),
         app.window_ns
@@ -319,4 +319,75 @@ fn remarks(out: &mut String, watched: &Watched) {
     said(watched).iter().for_each(|text| {
         let _ = writeln!(out, "{}", line(text));
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use punctual_model::{WatchAppThread, WatchLates};
+
+    #[test]
+    fn a_moment_is_said_by_whom_and_why() {
+        let mut late = WatchLate {
+            real_ns: 0,
+            late: AppLate {
+                by: LateBy::Program,
+                at_mono_ns: 1,
+                thread: Some("control".into()),
+                tid: Some(7),
+                name: Some("axis".into()),
+                claim: None,
+                value_ns: None,
+                release_mono_ns: None,
+                is_open: false,
+            },
+            segment: Some("runs/a".into()),
+            verdict: Some("CPU1 cycle of 1 ms".into()),
+            why_not: None,
+            trace: None,
+        };
+        let said = |late: &WatchLate| late_sentence(late).split_once("  ").unwrap().1.to_owned();
+        assert_eq!(said(&late), "control said it is late (axis): CPU1 cycle of 1 ms");
+        (late.late.by, late.trace) = (LateBy::Signal, Some("traces/1.dat".into()));
+        assert_eq!(said(&late), "a signal said it is late: CPU1 cycle of 1 ms (runs/a/traces/1.dat)");
+        (late.late.by, late.late.claim) = (LateBy::Claim, Some("late(control) = 0".into()));
+        (late.verdict, late.why_not) = (None, Some("no window".into()));
+        assert!(said(&late).starts_with("late(control) = 0: releases without a cycle: not explained: no window"));
+        (late.late.value_ns, late.late.is_open) = (Some(Nanos::from_millis(2)), true);
+        assert!(said(&late).starts_with("late(control) = 0: 2.00 ms so far: not explained"));
+    }
+
+    #[test]
+    fn what_is_missing_of_an_application_is_said() {
+        let app = WatchApp {
+            program: "./plc".into(),
+            threads: Vec::new(),
+            claims: Vec::new(),
+            is_proposed: true,
+            window_ns: Nanos::from_millis(20),
+            cycles: vec![WatchAppThread {
+                thread: "control".into(),
+                cycles: 1,
+                skipped: 2,
+                overruns: 0,
+                longest_ns: Some(Nanos(7)),
+            }],
+            late: WatchLates { seen: 4, explained: 1, too_many: 2, failed: 1 },
+            lost_events: 9,
+            no_marks: Some("old".into()),
+            ended: Some("./plc ended".into()),
+        };
+        let said = about_application(&app).join("\n");
+        for part in [
+            "./plc: late 4 times since the start: 1 explained, 2 only counted",
+            "control: 1 cycle, the longest 7 ns, 0 longer than the period, 2 skipped",
+            "9 kernel events were overwritten",
+            "is not seen: old",
+            "NOT WATCHED ANY MORE: ./plc ended",
+        ] {
+            assert!(said.contains(part), "{part}: {said}");
+        }
+        assert!(app_started(&app, 4).contains("no thread has a period, so only the program itself"));
+        assert!(app_started(&app, 4).ends_with("before kill -USR1 4 (old)."), "{}", app_started(&app, 4));
+    }
 }
