@@ -362,6 +362,7 @@ mod tests {
             disk: WatchDisk::default(),
             cost: WatchCost::default(),
             upsets: WatchUpsets::default(),
+            application: None,
         };
         Watched { watch, lines, segments: Vec::new(), bytes: 0, running: false, damage: Vec::new() }
     }

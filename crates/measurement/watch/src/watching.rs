@@ -193,7 +193,11 @@ impl Watching<'_> {
                     signal = ended;
                     error = failed.or(error);
                 }
-                Err(e) if self.ledger().earlier.is_empty() => return Err(e),
+                Err(e) if self.ledger().earlier.is_empty() => {
+                    // Otherwise its thread, and with it the trace instance, would remain.
+                    drop(self.recording.take().map(Recording::end));
+                    return Err(e);
+                }
                 // A CPU went offline after the check.
                 Err(e) => signal = self.pause(RETRY, format!("no segment could start: {e}")),
             }

@@ -82,7 +82,7 @@ impl Breaches {
         let Ended { release, end, ran, jitter, skipped } = *ended;
         let was_said = self.open.remove(&thread.tid) == Some(release);
         let mut found = Vec::new();
-        for bound in self.bounds.iter().filter(|bound| bound.value.threads() == [thread.name.clone()]) {
+        for bound in self.bounds.iter().filter(|bound| bound.value.threads().iter().eq([&thread.name])) {
             let value = match bound.value {
                 AppValue::Response(_) => (!was_said).then_some(end.saturating_sub(release)),
                 AppValue::Cpu(_) => Some(ran),

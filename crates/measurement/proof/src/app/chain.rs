@@ -225,10 +225,9 @@ mod tests {
             if chain.last() == Some(cycle.tid) {
                 chain.ended(cycle);
             }
-            lanes
-                .iter_mut()
-                .filter(|lane| lane.learned.thread.tid == cycle.tid)
-                .for_each(|lane| drop(lane.cycle(cycle.clone())));
+            for lane in lanes.iter_mut().filter(|lane| lane.learned.thread.tid == cycle.tid) {
+                lane.cycle(cycle.clone());
+            }
             chain.follow(&lanes, false);
         }
         chain.follow(&lanes, true);

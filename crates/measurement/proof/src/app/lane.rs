@@ -366,7 +366,9 @@ pub(super) mod tests {
     #[test]
     fn cycles_released_in_the_phase_count() {
         let mut lane = lane();
-        (5..25).for_each(|n| drop(lane.cycle(closed(n * MS, 200_000))));
+        for n in 5..25 {
+            lane.cycle(closed(n * MS, 200_000));
+        }
         let (totals, response) = results(lane);
         assert_eq!((totals.cycles, totals.skipped, totals.overruns), (10, 0, 0));
         assert_eq!((response.released, response.max_ns, response.cpu), (Some(10), Some(200_000), CpuId(1)));
@@ -405,7 +407,9 @@ pub(super) mod tests {
     fn a_changed_period_is_said_and_an_overrun_is_none() {
         let with = |cycles: &[(u64, u64)]| {
             let mut lane = lane();
-            cycles.iter().for_each(|(release, length)| drop(lane.cycle(closed(*release, *length))));
+            for (release, length) in cycles {
+                lane.cycle(closed(*release, *length));
+            }
             lane.changed_period()
         };
         let every = |step: u64| (0..).map(move |n| (10 * MS + n * step, 200_000)).take_while(|(t, _)| *t < 20 * MS);
