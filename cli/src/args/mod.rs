@@ -179,7 +179,7 @@ impl Command {
     /// Returns true if the command measures on this machine for a time that the user has chosen.
     pub fn is_measured(&self) -> bool {
         match self {
-            Command::Prove(args) => args.measure.on.target.is_none() && !args.app.show_cycles,
+            Command::Prove(args) => args.measure.on.target.is_none() && !args.show_cycles,
             Command::Measure(args) => args.on.target.is_none(),
             Command::Watch(_) | Command::Tune(_) => true,
             Command::Cyclictest(_) | Command::Selftest(_) | Command::Events(_) => true,

@@ -3,7 +3,7 @@
 use super::found::Found;
 use punctual_directory::Dir;
 use punctual_explain::Explanation;
-use punctual_model::Recording;
+use punctual_model::{Cycle, Recording};
 use punctual_report as report;
 use punctual_rundir as rundir;
 use std::path::Path;
@@ -54,7 +54,13 @@ pub fn of_recording(mut recording: Recording, root: &Path, name: String, shown: 
         victims.push(explained.victim);
         timelines.push(explained.timeline);
     }
+    let of_application = recording.captures.iter().filter_map(|capture| capture.application.as_ref());
+    let mut cycles: Vec<Cycle> = of_application.flat_map(|window| &window.cycles).flatten().cloned().collect();
+    cycles.sort_by_key(|cycle| std::cmp::Reverse(cycle.length_ns));
+    cycles.dedup_by_key(|cycle| (cycle.tid, cycle.release_ns));
+    cycles.truncate(shown.most);
     let explanation = Explanation {
+        cycles,
         groups: punctual_explain::groups(&victims),
         wakeups: victims.len() as u64,
         chosen: "the worst of each phase, as recorded by the measuring threads".into(),

@@ -14,7 +14,7 @@ use punctual_units::{Nanos, WakeupSource};
 use std::ffi::OsString;
 
 /// Returns the applications whose cycles are measured; `None` if wakeups are measured.
-pub(super) fn asked(args: &AppArgs) -> Result<Option<AppOptions>, Refusal> {
+pub(crate) fn asked(args: &AppArgs) -> Result<Option<AppOptions>, Refusal> {
     let mut programs = Vec::new();
     for command in &args.commands {
         if command.trim().is_empty() {
@@ -58,7 +58,7 @@ pub(super) fn proved(args: &ProveArgs, asked: &AppOptions, started: Nanos) -> Re
     punctual_uapi::block(&proof::signals())?;
     let app = App::start(asked)?;
     let application = app.application();
-    if args.app.show_cycles {
+    if args.show_cycles {
         let style = TextStyle { color: terminal::colour(), width: terminal::width() };
         let text = || report::application_text(&application, &style);
         return Ok(Answer::new(*output, 0, || &application, text).needed());
@@ -74,7 +74,7 @@ pub(super) fn proved(args: &ProveArgs, asked: &AppOptions, started: Nanos) -> Re
 }
 
 /// Says which claims are judged although none was given.
-fn proposal(claims: &[Claim]) -> String {
+pub(crate) fn proposal(claims: &[Claim]) -> String {
     const MOST: usize = 3;
     if claims.is_empty() {
         return "no claim was given and no thread has a period: nothing is judged".into();

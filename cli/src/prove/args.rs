@@ -35,6 +35,9 @@ pub struct ProveArgs {
     pub measure: MeasureArgs,
     #[command(flatten)]
     pub app: AppArgs,
+    /// Show what was detected about each thread (what releases it, and its period) without measuring
+    #[arg(long, requires = "application", help_heading = "Application")]
+    pub show_cycles: bool,
 }
 
 /// Options that select an application whose cycles are measured instead of wakeups.
@@ -57,9 +60,6 @@ pub struct AppArgs {
     /// Time from the start of the application to its real-time work
     #[arg(long, value_name = "TIME", requires = "application")]
     pub after: Option<Nanos>,
-    /// Show what was detected about each thread (what releases it, and its period) without measuring
-    #[arg(long, requires = "application")]
-    pub show_cycles: bool,
 }
 
 /// Options of the measurement.

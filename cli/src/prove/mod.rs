@@ -1,6 +1,6 @@
 //! Implements the commands `prove` and `measure`.
 
-mod app;
+pub(crate) mod app;
 pub mod args;
 mod live;
 mod options;
@@ -21,7 +21,7 @@ use punctual_units::Nanos;
 use std::process::ExitCode;
 
 pub fn prove(args: &ProveArgs, started: Nanos) -> ExitCode {
-    let document = if args.app.show_cycles { "prove show-cycles" } else { "prove" };
+    let document = if args.show_cycles { "prove show-cycles" } else { "prove" };
     finish(document, args.measure.output, proved(args, started))
 }
 

@@ -1,10 +1,13 @@
 //! Options of `watch`.
 
 use crate::args::common::{AlignmentArg, EventsArg, OutputArgs, WhenArg};
+use crate::prove::args::AppArgs;
 use clap::Args;
+use punctual_model::Claim;
 use punctual_units::{CpuList, Nanos, Policy, Priority};
 use punctual_watch::Keep;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 #[derive(Args, Debug)]
 pub struct WatchArgs {
@@ -38,9 +41,11 @@ pub struct WatchArgs {
     /// Time covered by one run directory
     #[arg(long, value_name = "TIME", default_value = "6h")]
     pub segment: Nanos,
-    /// Run directories to keep, by number (500) or by total size (64M, 2G); the oldest are deleted
-    #[arg(long, value_name = "COUNT|SIZE", default_value = "64M")]
-    pub keep: Keep,
+    /// Run directories to keep, by number (500) or by total size (64M, 2G) [default: 64M]; the oldest are deleted. A TIME
+    /// is that of the events that are kept before each moment at which the application is late [default: 20ms]. Both may
+    /// be given
+    #[arg(long = "keep", value_name = "COUNT|SIZE|TIME")]
+    pub keeps: Vec<KeepArg>,
     /// Length of the blocks whose maxima are kept permanently
     #[arg(long, hide = true, value_name = "TIME", default_value = "5min")]
     pub block: Nanos,
@@ -69,7 +74,34 @@ pub struct WatchArgs {
     #[arg(long)]
     pub no_sync: bool,
     #[command(flatten)]
+    pub app: AppArgs,
+    /// A claim whose violation makes the application late: 'response(THREAD) < TIME', 'late(THREAD) = 0', …; may be
+    /// repeated [default: late(THREAD) = 0 for each thread with a period]
+    #[arg(short = 'c', long = "claim", value_name = "CLAIM", requires = "application", help_heading = "Application")]
+    pub claims: Vec<Claim>,
+    #[command(flatten)]
     pub output: OutputArgs,
+}
+
+/// What is kept: run directories, or the events before a moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeepArg {
+    Runs(Keep),
+    Events(Nanos),
+}
+
+impl FromStr for KeepArg {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<KeepArg, String> {
+        // A number without a unit counts run directories.
+        let is_number = text.trim().parse::<f64>().is_ok();
+        match text.parse::<Keep>() {
+            Ok(keep) => Ok(KeepArg::Runs(keep)),
+            Err(e) if is_number => Err(e.to_string()),
+            Err(e) => text.parse().map(KeepArg::Events).map_err(|_| format!("{e}; a time of events is 20ms")),
+        }
+    }
 }
 
 impl WatchArgs {
@@ -77,9 +109,44 @@ impl WatchArgs {
     pub fn shown(&self) -> Option<&Path> {
         self.status.as_deref().or(self.attach.as_deref())
     }
+
+    /// Returns the run directories to keep.
+    pub fn kept_runs(&self) -> Keep {
+        let runs = |keep: &KeepArg| match keep {
+            KeepArg::Runs(keep) => Some(*keep),
+            KeepArg::Events(_) => None,
+        };
+        self.keeps.iter().rev().find_map(runs).unwrap_or(Keep::Bytes(64 << 20))
+    }
+
+    /// Returns the time of events to keep before a moment, if it was given.
+    pub fn kept_events(&self) -> Option<Nanos> {
+        let events = |keep: &KeepArg| match keep {
+            KeepArg::Runs(_) => None,
+            KeepArg::Events(time) => Some(*time),
+        };
+        self.keeps.iter().rev().find_map(events)
+    }
 }
 
 fn size(text: &str) -> Result<u64, String> {
     let known = punctual_watch::size(text).filter(|bytes| *bytes > 0);
     known.ok_or_else(|| format!("`{text}` is not a size: write for example 1M or 500k"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_size_keeps_runs_and_a_time_keeps_events() {
+        let of = |text: &str| text.parse::<KeepArg>();
+        assert_eq!(of("64M"), Ok(KeepArg::Runs(Keep::Bytes(64 << 20))));
+        assert_eq!(of("500"), Ok(KeepArg::Runs(Keep::Count(500))));
+        assert_eq!(of("20ms"), Ok(KeepArg::Events(Nanos::from_millis(20))));
+        assert_eq!(of("1s"), Ok(KeepArg::Events(Nanos::from_secs(1))));
+        for wrong in ["", "0", "0M", "-1", "1.5", "1.5G", "x"] {
+            assert!(of(wrong).is_err(), "{wrong}");
+        }
+    }
 }

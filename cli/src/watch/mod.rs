@@ -6,6 +6,7 @@ mod attach;
 use crate::args::common::EventsArg;
 use crate::exit;
 use crate::finish::{Answer, finish};
+use crate::prove;
 use crate::refusal::Refusal;
 use crate::run_directory::command_line;
 use args::WatchArgs;
@@ -13,7 +14,7 @@ use punctual_model::{Watch, Watched};
 use punctual_proof::{Trace, signals};
 use punctual_report as report;
 use punctual_units::Nanos;
-use punctual_watch::{Options, WatchError};
+use punctual_watch::{AppWatch, Options, WatchError};
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -36,7 +37,7 @@ fn run(args: &WatchArgs, started: Nanos) -> Result<Answer, Refusal> {
             message!("{}", report::watch_started(watch, &args.out.display().to_string(), args.duration));
         }
     };
-    let done = punctual_watch::watch(&options(args, started), &on_start, message)?;
+    let done = punctual_watch::watch(&options(args, started)?, &on_start, message)?;
     // A signal takes precedence over a write error.
     let code = match (&done.signal, &done.error) {
         (Some(signal), _) => exit::of_signal(*signal),
@@ -62,8 +63,8 @@ impl From<WatchError> for Refusal {
     }
 }
 
-fn options(args: &WatchArgs, started: Nanos) -> Options {
-    Options {
+fn options(args: &WatchArgs, started: Nanos) -> Result<Options, Refusal> {
+    Ok(Options {
         out: args.out.clone(),
         command: command_line(),
         policy: args.policy,
@@ -73,7 +74,7 @@ fn options(args: &WatchArgs, started: Nanos) -> Options {
         alignment: args.phase.into(),
         segment: args.segment,
         block: args.block,
-        keep: args.keep,
+        keep: args.kept_runs(),
         trace: Trace {
             when: args.trace.into(),
             full: args.trace_events != EventsArg::Minimal,
@@ -86,7 +87,22 @@ fn options(args: &WatchArgs, started: Nanos) -> Options {
         duration: args.duration,
         bytes_a_cpu_and_day: args.disk_per_day,
         sync: !args.no_sync,
+        app: app(args)?,
         notify_socket: std::env::var_os("NOTIFY_SOCKET"),
         started_mono: started,
-    }
+    })
+}
+
+/// Returns the application that is watched; `None` if there is none.
+fn app(args: &WatchArgs) -> Result<Option<AppWatch>, Refusal> {
+    let Some(app) = prove::app::asked(&args.app)? else {
+        return match args.kept_events() {
+            Some(time) => {
+                Err(Refusal::usage(format!("--keep {time}: events are kept of an application: name it with --app")))
+            }
+            None => Ok(None),
+        };
+    };
+    let window = args.kept_events().unwrap_or(Nanos::from_millis(20));
+    Ok(Some(AppWatch { app, claims: args.claims.clone(), window }))
 }

@@ -226,3 +226,84 @@ fn a_watch_whose_standard_error_cannot_be_written_ends_as_planned() {
     assert!(matches!(code, 0 | 4), "{code}: {text}");
     assert!(text.contains("files can be written again") || text.contains("could not be written"), "{text}");
 }
+
+#[test]
+fn claims_of_a_watch_break_in_one_cycle() {
+    for (words, said) in [
+        (&["watch", "--claim", "late(control) = 0"][..], "--app"),
+        (&["watch", "--keep", "20ms"], "name it with --app"),
+        (&["watch", "--keep", "20x", "--app", "true"], "20ms"),
+        (&["watch", "--thread", "control"], "--app"),
+    ] {
+        let (code, _, errors) = run(words);
+        assert!(code == 2 && errors.contains(said), "{words:?}: {code} {errors}");
+    }
+}
+
+/// A thread with a period of 5 ms of which a cycle in two hundred works for 12 ms.
+const LATE: &str = r#"
+import ctypes, os, time
+libc = ctypes.CDLL(None)
+class Spec(ctypes.Structure):
+    _fields_ = [("s", ctypes.c_long), ("ns", ctypes.c_long)]
+os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(40))
+place = "/sys/kernel/tracing/trace_marker"
+mark = os.open(place, os.O_WRONLY) if os.path.exists(place) else -1
+due, n = time.monotonic_ns(), 0
+while True:
+    due += 5_000_000
+    spec = Spec(due // 10**9, due % 10**9)
+    libc.clock_nanosleep(1, 1, ctypes.byref(spec), None)
+    n += 1
+    if n % 600 == 0:
+        end = time.monotonic_ns() + 12_000_000
+        while time.monotonic_ns() < end:
+            pass
+        due = time.monotonic_ns() // 5_000_000 * 5_000_000
+    if n % 600 == 300 and mark >= 0:
+        os.write(mark, b"punctual: late by_itself\n")
+"#;
+
+#[test]
+#[ignore = "live: root, tracefs, python3, timing"]
+fn the_events_before_a_late_application_are_kept_and_explained() {
+    let _alone = alone();
+    let place = tempfile::tempdir().unwrap();
+    let (out, program) = (place.path().join("w"), place.path().join("late.py"));
+    fs::write(&program, LATE).unwrap();
+    let app = format!("exec python3 {}", program.display());
+    let child = watch(&out, &["--keep", "20ms", "--duration", "3min", "--app", &app]).spawn().unwrap();
+    let late = |by: &str| -> Vec<Value> {
+        let of = |line: &Value| line["late"]["by"] == by && line["verdict"].is_string();
+        lines(&out, "late").into_iter().filter(of).collect()
+    };
+    let claimed = |line: &Value| line["late"]["value_ns"].as_u64() > Some(11_500_000);
+    until("a claim breaks", || late("claim").iter().any(claimed));
+    let has_marker = Path::new("/sys/kernel/tracing/trace_marker").exists();
+    if has_marker && state(&out)["application"]["no_marks"].is_null() {
+        until("the program says that it is late", || !late("program").is_empty());
+        assert_eq!(late("program")[0]["late"]["name"], "by_itself");
+    }
+    send(&child, Signal::USR1);
+    until("a signal says so", || !late("signal").is_empty());
+    let line = late("claim").into_iter().find(claimed).unwrap();
+    let verdict = line["verdict"].as_str().unwrap();
+    assert!(verdict.contains("cycle of 1") && verdict.contains("ran "), "{verdict}");
+    let shown = status(&out);
+    let app = &shown["result"]["watch"]["application"];
+    assert!(app["cycles"][0]["cycles"].as_u64() > Some(100) && app["is_proposed"] == true, "{app}");
+    let of = |line: &&Value| line["late"]["by"] == "claim" && line["trace"].is_string();
+    let kept = shown["result"]["lines"].as_array().unwrap().iter().find(of).unwrap();
+    let run = out.join(kept["segment"].as_str().unwrap());
+    let trace = run.join(kept["trace"].as_str().unwrap());
+    let note: Value = serde_json::from_slice(&fs::read(trace.with_extension("json")).unwrap()).unwrap();
+    let (from, to) = (note["from_mono_ns"].as_u64().unwrap(), note["to_mono_ns"].as_u64().unwrap());
+    assert!((20_000_000..40_000_000).contains(&(to - from)) && note["overwritten"] == serde_json::json!([]), "{note}");
+    let (code, explained, errors) = crate::common::run(&["explain", trace.to_str().unwrap()]);
+    assert!(code == 0, "{explained}{errors}");
+    send(&child, Signal::TERM);
+    let (code, text, err) = answer(child.wait_with_output().unwrap());
+    assert!(code == 143 && text.contains("Application:") && err.contains("watches the cycles of"), "{text}{err}");
+    // What belongs to an application is whole as well.
+    common::shown(&run);
+}

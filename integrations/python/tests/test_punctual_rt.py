@@ -113,9 +113,10 @@ class WithoutTheProgram(unittest.TestCase):
             with punctual_rt.Marker(file.name) as marker:
                 for name, value in [("setpoint", None), ("Zähler", 2**64 - 1), ("a b\nc\t", 40), ("", 1), ("x" * 63 + "ß", 0)]:
                     self.assertTrue(marker.mark(name, value))
-            lines = ["setpoint", "Zähler 18446744073709551615", "a_b_c_ 40", "_ 1", "x" * 63 + " 0"]
+                self.assertTrue(marker.late() and marker.late("axis 2"))
+            lines = ["setpoint", "Zähler 18446744073709551615", "a_b_c_ 40", "_ 1", "x" * 63 + " 0", "late", "late axis_2"]
             self.assertEqual(Path(file.name).read_text("utf-8"), "".join(f"punctual: {line}\n" for line in lines))
-            self.assertEqual((marker.written, marker.failed, marker.problem), (5, 0, None))
+            self.assertEqual((marker.written, marker.failed, marker.problem), (7, 0, None))
             with self.assertRaisesRegex(ValueError, "0 to"):
                 marker.mark("x", -1)
             marker.close()

@@ -5,15 +5,19 @@
 //! which it was set, not when the thread wakes. If the releases fit a grid, they have a period, a phase and a jitter.
 //! Where two places are about equally likely, [`Cycles::ambiguous_with`] names the other one.
 //!
+//! [`response_times`] bounds the responses of threads with fixed priorities from their periods and CPU times.
+//!
 //! Architecture invariant: pure functions; the caller describes each wait and its place.
 
 #![forbid(unsafe_code)]
 
 mod call;
 mod grid;
+mod rta;
 
 pub use call::{Awaited, Takes, WaitCall};
 pub use grid::Grid;
+pub use rta::{Periodic, response_time, response_times};
 
 use punctual_units::Nanos;
 use std::collections::BTreeMap;

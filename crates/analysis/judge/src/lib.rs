@@ -48,6 +48,7 @@ mod coverage;
 mod doubt;
 mod episodes;
 mod late;
+mod margin;
 mod needed;
 mod quantile;
 mod rules;
@@ -84,6 +85,7 @@ pub use virtual_cpus::{CONTROLS as VIRTUAL_CONTROLS, virtual_control};
 /// - `missed <= k per m` is judged on the same count, as a probability of k/m. If it is neither shown nor refuted, it
 ///   is held.
 pub fn judge(recording: &Recording, claims: &[Claim]) -> Verdict {
+    let limits = claims;
     let doubts = doubt::doubts(recording);
     let cells = cell::cells(recording, &doubts);
     let look = sequential::looks(&recording.run);
@@ -110,6 +112,7 @@ pub fn judge(recording: &Recording, claims: &[Claim]) -> Verdict {
         skipped: total(|c| c.skipped),
         virtual_control: virtual_cpus::of_virtual_time(recording),
         tails: Vec::new(),
+        margins: margin::margins(recording, limits),
         problems: doubts.into_iter().map(|d| (d.phase, d.problem)).collect(),
     }
 }

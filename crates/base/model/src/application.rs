@@ -1,7 +1,7 @@
 //! `application.json`: the threads of an application, and how the time of their cycles was spent.
 
 use crate::{Class, Cycle};
-use punctual_units::{Nanos, Scheduling};
+use punctual_units::{CpuList, Nanos, Scheduling};
 use serde::{Deserialize, Serialize};
 
 /// An application measured by `prove --app`. Its histograms are stored with the phases of the run.
@@ -33,6 +33,9 @@ pub struct AppThread {
     pub tid: i32,
     pub pid: i32,
     pub scheduling: Scheduling,
+    /// CPUs on which it may run (sched_getaffinity(2)); null if unknown.
+    #[serde(default)]
+    pub cpus: Option<CpuList>,
     /// Event that releases the thread: `absolute sleep`, `futex`, …
     pub release: String,
     /// Names of the threads that release this thread.
@@ -93,6 +96,27 @@ pub struct AppCycles {
 pub struct AppDelay {
     pub class: Class,
     pub ns: u64,
+}
+
+/// How much longer a thread may run in each cycle, and how much later it may be released, before a claim breaks: an estimate,
+/// by response-time analysis from the largest observed CPU times.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct AppMargin {
+    /// Name of the thread, as in [`AppThread::name`].
+    pub thread: String,
+    /// Largest observed CPU time of a cycle under any load; null if none was observed.
+    pub cpu_ns: Option<Nanos>,
+    /// Bound on its response by the analysis; null if there is none.
+    pub response_ns: Option<Nanos>,
+    /// What may be added to its CPU time; null if unknown.
+    pub longer_ns: Option<Nanos>,
+    /// What may be added to the time of its releases; null if unknown.
+    pub later_ns: Option<Nanos>,
+    /// The claim that breaks first if it runs longer.
+    pub breaks: Option<String>,
+    /// The reason why a margin is unknown.
+    pub why_not: Option<String>,
 }
 
 /// Counts for a chain under a load. The chain consists of threads, each of which releases the next one, or of marks.

@@ -9,6 +9,7 @@
 
 #![forbid(unsafe_code)]
 
+mod app_late;
 mod app_value;
 mod application;
 mod bench;
@@ -40,8 +41,9 @@ mod verdict;
 mod watch;
 mod worst;
 
+pub use app_late::{AppLate, AppWindow, LateBy};
 pub use app_value::AppValue;
-pub use application::{AppChain, AppCycles, AppDelay, AppMark, AppThread, Application};
+pub use application::{AppChain, AppCycles, AppDelay, AppMargin, AppMark, AppThread, Application};
 pub use bench::{
     BENCH_SCHEMA, Bench, BenchCheck, BenchDistribution, BenchFigure, BenchLog, BenchParts, BenchPlan, BenchRecord,
     BenchRepetition, BenchSettings, Beside, Conditions, NetworkSettings, NqueensMode, NqueensSettings,
@@ -88,7 +90,7 @@ pub use verdict::{
     Verdict, VirtualControl,
 };
 pub use watch::{
-    WATCH_SCHEMA, Watch, WatchBlock, WatchCost, WatchCpu, WatchDisk, WatchLine, WatchMaxima, WatchMaximum,
-    WatchSettings, WatchUpsets, Watched,
+    WATCH_SCHEMA, Watch, WatchApp, WatchAppThread, WatchBlock, WatchCost, WatchCpu, WatchDisk, WatchLate, WatchLates,
+    WatchLine, WatchMaxima, WatchMaximum, WatchSettings, WatchUpsets, Watched,
 };
 pub use worst::{Suspicion, SuspicionClass, Worst};

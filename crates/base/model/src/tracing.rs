@@ -1,5 +1,6 @@
 //! How late wakeups were traced during a run.
 
+use crate::AppWindow;
 use punctual_units::CpuId;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -37,7 +38,7 @@ pub struct PhaseTrace {
     pub problems: Vec<String>,
 }
 
-/// A trace window around late wakeups: `traces/<name>.json` next to `traces/<name>.dat`.
+/// A trace window around late wakeups, or before a moment at which an application was late: `traces/<name>.json` next to `traces/<name>.dat`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Capture {
@@ -73,6 +74,9 @@ pub struct Capture {
     /// shows that a section with interrupts disabled had just ended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub released: Vec<u64>,
+    /// Why it was kept, if it is a window of an application's events; absent for late wakeups.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub application: Option<AppWindow>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,6 +1,6 @@
 //! Judgement of a run's claims, as plain data.
 
-use crate::{Claim, Problem, Tail};
+use crate::{AppMargin, Claim, Problem, Tail};
 use punctual_units::{CpuId, Nanos};
 use serde::{Deserialize, Serialize};
 
@@ -43,6 +43,8 @@ pub struct Verdict {
     pub virtual_control: Option<VirtualControl>,
     /// Tail of each load; empty if not requested.
     pub tails: Vec<Tail>,
+    /// Margins of an application's threads; empty for wakeups, and if no claim limits a response.
+    pub margins: Vec<AppMargin>,
 }
 
 impl Verdict {

@@ -1,7 +1,7 @@
 //! Results of `watch`, which measures a machine for weeks. The results of the individual runs are in their run
 //! directories.
 
-use crate::{EndedBy, Stamp, Tool};
+use crate::{AppLate, AppThread, EndedBy, Stamp, Tool};
 use punctual_units::{CpuId, CpuList, Nanos, Scheduling};
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -48,6 +48,80 @@ pub struct Watch {
     pub cost: WatchCost,
     /// Clock steps, suspends and lost CPUs since this process started.
     pub upsets: WatchUpsets,
+    /// The application whose cycles are watched; absent if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub application: Option<WatchApp>,
+}
+
+/// An application whose cycles are watched, since this process started.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WatchApp {
+    /// The command line, or the process or unit.
+    pub program: String,
+    pub threads: Vec<AppThread>,
+    /// Claims whose violation makes it late.
+    pub claims: Vec<String>,
+    /// True if the user gave no claim, and these follow from the periods found.
+    pub is_proposed: bool,
+    /// Length of the window that is kept before each moment.
+    pub window_ns: Nanos,
+    /// Cycles of each thread so far.
+    pub cycles: Vec<WatchAppThread>,
+    pub late: WatchLates,
+    /// Events that the kernel overwrote before they were read: cycles and moments among them are missing.
+    pub lost_events: u64,
+    /// Why lines of trace_marker are not seen; null if they are.
+    pub no_marks: Option<String>,
+    /// Why the application is no longer watched; null while it is.
+    pub ended: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WatchAppThread {
+    pub thread: String,
+    pub cycles: u64,
+    /// Releases without a cycle.
+    pub skipped: u64,
+    /// Cycles that had not ended at the next release.
+    pub overruns: u64,
+    /// Largest response; null before the first cycle.
+    pub longest_ns: Option<Nanos>,
+}
+
+/// Number of moments at which the application was late, by outcome. `seen` is the sum of `explained`, `too_many` and
+/// `failed`, and of those that are being explained.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WatchLates {
+    pub seen: u64,
+    pub explained: u64,
+    /// Not kept, because others had occurred shortly before.
+    pub too_many: u64,
+    /// The window could not be kept, read, or does not have the cycle.
+    pub failed: u64,
+}
+
+/// A moment at which the application was late; a line of `series.jsonl`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WatchLate {
+    /// CLOCK_REALTIME time, ns since 1970.
+    pub real_ns: u64,
+    pub late: AppLate,
+    /// Run directory with the trace, relative to the watch directory, as for a maximum.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub segment: Option<String>,
+    /// Cause in one sentence; absent if not explained.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<String>,
+    /// The reason for a missing verdict.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why_not: Option<String>,
+    /// Trace file, relative to the run directory. Set only in the output of commands, not on disk.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -181,6 +255,8 @@ pub enum WatchLine {
     Block(WatchBlock),
     /// A CPU reached its largest latency since the process started.
     Maximum(WatchMaximum),
+    /// The application was late.
+    Late(WatchLate),
     /// Nothing was measured during this interval.
     Gap {
         /// Time at which recording ended, CLOCK_REALTIME, ns since 1970.
@@ -242,7 +318,7 @@ impl Watched {
                 WatchLine::Gap { from_real_ns, to_real_ns, .. } => {
                     ago = ago.saturating_add(to_real_ns.saturating_sub(*from_real_ns));
                 }
-                WatchLine::Maximum(_) | WatchLine::Note { .. } => {}
+                WatchLine::Maximum(_) | WatchLine::Late(_) | WatchLine::Note { .. } => {}
             }
         }
         largest
@@ -286,6 +362,7 @@ mod tests {
             disk: WatchDisk::default(),
             cost: WatchCost::default(),
             upsets: WatchUpsets::default(),
+            application: None,
         };
         Watched { watch, lines, segments: Vec::new(), bytes: 0, running: false, damage: Vec::new() }
     }

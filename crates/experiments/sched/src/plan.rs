@@ -2,10 +2,10 @@
 
 use crate::body::Body;
 use crate::error::SchedError;
-use crate::predict::formula::{Periodic, response_times};
 use crate::predict::{Foreign, Scheduler, Task, simulate};
 use crate::spec::{Place, Spec};
 use crate::system::RR_QUANTUM;
+use punctual_cycles::{Periodic, response_times};
 use punctual_model::{Prediction, SchedSettings};
 use punctual_units::{Arrange, CpuId, CpuList, Nanos, Policy, Scheduling};
 use punctual_workloads::Kind;

@@ -33,7 +33,7 @@ impl Stream {
     pub fn take(&mut self, flight: &mut Flight) -> std::io::Result<Vec<Event>> {
         let until = monotonic().0;
         let (pages, held) = (&mut self.pages, &mut self.held);
-        flight.drain(until, |cpu, page| pages.page(cpu, page, |event| held.push(event)))?;
+        flight.drain(self.until_ns, until, |cpu, page| pages.page(cpu, page, |event| held.push(event)))?;
         // The events of a CPU are in order; a stable sort keeps the order of events at the same time.
         held.sort_by_key(|event| event.t_ns);
         let ready = held.partition_point(|event| event.t_ns <= until);

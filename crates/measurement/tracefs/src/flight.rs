@@ -4,12 +4,15 @@ use crate::error::TracefsError;
 use crate::instance::{Instance, Statistics};
 use punctual_directory::{Dir, Draft};
 use punctual_trace::{DatFile, DatHead, Layout};
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, BufWriter, Read};
 use std::path::PathBuf;
 
 /// Number of pages kept in memory per CPU after they are read, because the next window may begin in them.
 const TAIL_PAGES: usize = 24;
+/// Maximum size of all pages kept in memory for [`Flight::hold`], bytes.
+const HELD: usize = 64 << 20;
 
 /// A time window to save. Times are those of the trace clock, ns.
 #[derive(Clone, Debug)]
@@ -25,11 +28,12 @@ pub struct Cut {
 pub struct Kept {
     /// Number of pages saved for the window on all CPUs.
     pub pages: u64,
-    /// CPUs on which the kernel had already overwritten the start of the window.
+    /// CPUs on which events of the window are missing, because the kernel had already overwritten them, or there was no
+    /// memory for them.
     pub overwritten: Vec<u32>,
 }
 
-/// A trace instance whose buffer is read only to save time windows.
+/// A trace instance whose buffer is read to save time windows, or as a stream, or both.
 #[derive(Debug)]
 pub struct Flight {
     // Declared first, because it must be closed before the instance is removed: fields are dropped in declaration
@@ -45,7 +49,11 @@ struct Pipe {
     cpu: u32,
     file: File,
     /// Pages that were read but may belong to the next window, oldest first.
-    tail: Vec<Page>,
+    tail: VecDeque<Page>,
+    /// Time and size to which [`Flight::hold`] limits these pages.
+    hold: Option<(u64, usize)>,
+    /// Size of these pages, bytes.
+    held: usize,
     /// True if events before the next page were already read or overwritten.
     cut_off: bool,
 }
@@ -54,6 +62,18 @@ struct Pipe {
 struct Page {
     start_ns: u64,
     bytes: Vec<u8>,
+    /// Events before it are missing.
+    is_after_loss: bool,
+    /// [`Flight::drain`] has passed it on.
+    is_drained: bool,
+}
+
+impl Kept {
+    fn lacks(&mut self, cpu: u32) {
+        if self.overwritten.last() != Some(&cpu) {
+            self.overwritten.push(cpu);
+        }
+    }
 }
 
 impl Flight {
@@ -64,7 +84,10 @@ impl Flight {
     pub fn new(instance: Instance) -> Result<Flight, TracefsError> {
         let head = instance.head()?;
         let layout = head.layout();
-        let open = |cpu| Ok(Pipe { cpu, layout, file: instance.raw_pipe(cpu)?, tail: Vec::new(), cut_off: false });
+        let open = |cpu| {
+            let (file, tail) = (instance.raw_pipe(cpu)?, VecDeque::new());
+            Ok(Pipe { cpu, layout, file, tail, hold: None, held: 0, cut_off: false })
+        };
         let pipes = instance.cpus().into_iter().map(open).collect::<Result<_, TracefsError>>()?;
         Ok(Flight { pipes, instance, head })
     }
@@ -117,17 +140,32 @@ impl Flight {
         files.into_iter().map(finish).collect()
     }
 
-    /// Passes every page recorded since the last read and up to `until_ns` to `page`, CPU by CPU, and keeps none in
-    /// memory.
+    /// Keeps the pages that [`Flight::drain`] passes on for this time, so that windows of the events passed on by its last
+    /// call can be saved. They take at most [`HELD`] bytes of memory; the oldest beyond that are dropped.
+    pub fn hold(&mut self, ns: u64) {
+        let most = HELD / self.pipes.len().max(1);
+        self.pipes.iter_mut().for_each(|pipe| pipe.hold = Some((ns, most)));
+    }
+
+    /// Passes every page recorded since the last read and up to `until_ns` to `page`, CPU by CPU. `since_ns`: the end of
+    /// the last call, before which a window cannot end any more.
     ///
     /// # Errors
     /// Reading failed.
-    pub fn drain(&mut self, until_ns: u64, mut page: impl FnMut(u32, &[u8])) -> io::Result<()> {
+    pub fn drain(&mut self, since_ns: u64, until_ns: u64, mut page: impl FnMut(u32, &[u8])) -> io::Result<()> {
         for pipe in &mut self.pipes {
-            pipe.tail.drain(..).for_each(|kept| page(pipe.cpu, &kept.bytes));
-            while let Some(next) = pipe.read()? {
+            for kept in pipe.tail.iter_mut().filter(|kept| !kept.is_drained) {
+                page(pipe.cpu, &kept.bytes);
+                kept.is_drained = true;
+            }
+            pipe.forget(since_ns);
+            while let Some(mut next) = pipe.read()? {
                 let last = next.start_ns > until_ns;
                 page(pipe.cpu, &next.bytes);
+                next.is_drained = true;
+                if pipe.hold.is_some() {
+                    pipe.remember(next);
+                }
                 if last {
                     break;
                 }
@@ -151,16 +189,13 @@ type Files<'a, W> = [(&'a Cut, DatFile<W>, Kept)];
 
 impl Pipe {
     fn cut<W: io::Write + io::Seek>(&mut self, files: &mut Files<'_, W>, until: u64) -> io::Result<()> {
+        self.held = 0;
         let mut waiting = std::mem::take(&mut self.tail).into_iter();
         let mut page = match waiting.next() {
             Some(page) => Some(page),
             None => self.read()?,
         };
-        for (cut, _, kept) in files.iter_mut() {
-            if self.cut_off && page.as_ref().is_none_or(|page| page.start_ns > cut.from_ns) {
-                kept.overwritten.push(self.cpu);
-            }
-        }
+        let mut cut_off = self.cut_off;
         while let Some(this) = page {
             let next = match waiting.next() {
                 Some(page) => Some(page),
@@ -169,23 +204,51 @@ impl Pipe {
             };
             let end = next.as_ref().map_or(u64::MAX, |next| next.start_ns);
             for (cut, file, kept) in files.iter_mut() {
+                // Before the first page, and before each after a loss, events are missing.
+                if this.start_ns > cut.from_ns && (cut_off || this.is_after_loss && this.start_ns <= cut.to_ns) {
+                    kept.lacks(self.cpu);
+                }
                 if end >= cut.from_ns && this.start_ns <= cut.to_ns {
                     file.page(self.cpu, &this.bytes)?;
                     kept.pages += 1;
                 }
             }
+            cut_off = false;
             self.remember(this);
             page = next;
+        }
+        // Of a CPU without a page it is not known whether it had events.
+        if cut_off {
+            files.iter_mut().for_each(|(_, _, kept)| kept.lacks(self.cpu));
         }
         Ok(())
     }
 
     fn remember(&mut self, page: Page) {
-        if self.tail.len() >= TAIL_PAGES {
-            self.tail.remove(0);
-            self.cut_off = true;
+        self.held += page.bytes.len();
+        self.tail.push_back(page);
+        while self.hold.map_or(self.tail.len() > TAIL_PAGES, |(_, most)| self.held > most) {
+            self.drop_oldest();
         }
-        self.tail.push(page);
+    }
+
+    fn drop_oldest(&mut self) {
+        self.held -= self.tail.pop_front().map_or(0, |page| page.bytes.len());
+        self.cut_off = true;
+    }
+
+    /// Drops the pages that no window which ends at `since_ns` or later needs.
+    fn forget(&mut self, since_ns: u64) {
+        let Some((ns, _)) = self.hold else {
+            while !self.tail.is_empty() {
+                self.drop_oldest();
+            }
+            return;
+        };
+        let from = since_ns.saturating_sub(ns);
+        while self.tail.get(1).is_some_and(|next| next.start_ns <= from) {
+            self.drop_oldest();
+        }
     }
 
     /// Reads the next page; `None` if the buffer is empty or the CPU is offline.
@@ -203,9 +266,9 @@ impl Pipe {
         let start_ns = u64::from_ne_bytes(*stamp);
         // The kernel marks a page before which events were lost (kernel/trace/ring_buffer.c, RB_MISSED_EVENTS).
         let commit = self.layout.long(&bytes, 8).unwrap_or(0);
-        self.cut_off |= commit & MISSED != 0;
+        let is_after_loss = commit & MISSED != 0;
         trim(&mut bytes, commit, &self.layout);
-        Ok(Some(Page { start_ns, bytes }))
+        Ok(Some(Page { start_ns, bytes, is_after_loss, is_drained: false }))
     }
 }
 
@@ -224,6 +287,65 @@ fn trim(bytes: &mut Vec<u8>, commit: u64, layout: &Layout) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Pages of 20 bytes of data that start at these times; `lost`: those before which events were lost.
+    fn pipe(starts: &[u64], lost: &[u64]) -> Pipe {
+        use std::io::{Seek, Write};
+        let layout = Layout::new(cfg!(target_endian = "big"), 8, 36);
+        let mut file = tempfile::tempfile().unwrap();
+        for start in starts {
+            let commit = 20 | if lost.contains(start) { MISSED } else { 0 };
+            file.write_all(&start.to_ne_bytes()).unwrap();
+            file.write_all(&commit.to_ne_bytes()).unwrap();
+            file.write_all(&[0; 20]).unwrap();
+        }
+        file.rewind().unwrap();
+        Pipe { layout, cpu: 0, file, tail: VecDeque::new(), hold: None, held: 0, cut_off: false }
+    }
+
+    fn starts(pipe: &Pipe) -> Vec<u64> {
+        pipe.tail.iter().map(|page| page.start_ns).collect()
+    }
+
+    #[test]
+    fn pages_are_held_for_a_time_and_up_to_a_size() {
+        let mut pipe = pipe(&[0, 10, 20, 30, 40, 50], &[]);
+        pipe.hold = Some((15, 5 * 36));
+        while let Some(page) = pipe.read().unwrap() {
+            pipe.remember(page);
+        }
+        // A sixth does not fit.
+        assert_eq!((starts(&pipe), pipe.held, pipe.cut_off), (vec![10, 20, 30, 40, 50], 5 * 36, true));
+        // What begins at 27 is in the page of 20.
+        pipe.forget(42);
+        assert_eq!((starts(&pipe), pipe.held), (vec![20, 30, 40, 50], 4 * 36));
+        pipe.forget(1000);
+        assert_eq!(starts(&pipe), [50], "the last may go on");
+    }
+
+    /// CPUs that lack events of windows from 15 to 35 and from 25 to 35.
+    fn lacks(mut pipe: Pipe) -> Vec<bool> {
+        let head = DatHead::default();
+        let cut = |from_ns| Cut { from_ns, to_ns: 35, name: PathBuf::new() };
+        let cuts = [cut(15), cut(25)];
+        let file = |cut| {
+            let file = DatFile::create(io::Cursor::new(Vec::new()), &head, 1).unwrap();
+            (cut, file, Kept::default())
+        };
+        let mut files: Vec<_> = cuts.iter().map(file).collect();
+        pipe.cut(&mut files, 35).unwrap();
+        files.iter().map(|(_, _, kept)| kept.overwritten == [0]).collect()
+    }
+
+    #[test]
+    fn what_a_window_lacks_is_said() {
+        assert_eq!(lacks(pipe(&[0, 10, 20, 30, 40], &[])), [false, false]);
+        assert_eq!(lacks(pipe(&[0, 10, 20, 30, 40], &[20])), [true, false], "within the first window only");
+        assert_eq!(lacks(pipe(&[0, 10, 20, 30, 40], &[40])), [false, false], "behind both");
+        let without_first = Pipe { cut_off: true, ..pipe(&[20, 30], &[]) };
+        assert_eq!(lacks(without_first), [true, false]);
+        assert_eq!(lacks(Pipe { cut_off: true, ..pipe(&[], &[]) }), [true, true]);
+    }
 
     /// A 32-bit program on a 64-bit kernel reads pages whose commit word has 8 bytes. No data may be removed.
     #[test]

@@ -4,7 +4,8 @@ use crate::child::LARGEST_NOTE;
 use crate::keep::{self, RUNS};
 use crate::ledger::Ledger;
 use punctual_directory::Dir;
-use punctual_model::{Capture, LateWakeup};
+use punctual_model::{AppLate, Capture, LateWakeup};
+use punctual_proof::Cutter;
 use punctual_units::{CpuId, Nanos};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
@@ -58,7 +59,18 @@ pub(crate) struct Trace {
     /// Name of the file, relative to the run directory.
     pub file: String,
     pub late: Vec<LateWakeup>,
+    /// The moments for which it was kept, of an application.
+    pub moments: Vec<AppLate>,
     bytes: u64,
+}
+
+/// Of what the largest and the newest trace are never deleted.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Subject {
+    Cpu(CpuId),
+    Claim(String),
+    /// What the application says itself.
+    Said,
 }
 
 impl Kept {
@@ -83,6 +95,11 @@ impl Kept {
         self.0.iter().find(|trace| trace.run == run && trace.late.iter().any(has))
     }
 
+    /// Returns the trace of a moment at which the application was late; `None` if it is not on disk.
+    pub fn of_moment(&self, run: &str, moment: &AppLate) -> Option<&Trace> {
+        self.0.iter().find(|trace| trace.run == run && trace.moments.contains(moment))
+    }
+
     /// Returns the run directories that contain the trace of a current maximum.
     pub fn current_runs(&self) -> BTreeSet<String> {
         let current = self.current();
@@ -91,14 +108,15 @@ impl Kept {
     }
 
     /// Returns the indices of the traces that are never deleted: for each CPU the trace of its largest latency, and its
-    /// newest trace, which is that of its largest latency since the start.
+    /// newest trace, which is that of its largest latency since the start; the same for each claim about an application,
+    /// and for what it says itself.
     fn current(&self) -> BTreeSet<usize> {
-        let (mut largest, mut newest) = (BTreeMap::<CpuId, (u64, usize)>::new(), BTreeMap::<CpuId, usize>::new());
+        let (mut largest, mut newest) = (BTreeMap::<Subject, (u64, usize)>::new(), BTreeMap::<Subject, usize>::new());
         for (at, trace) in self.0.iter().enumerate() {
-            for late in &trace.late {
-                let one = largest.entry(late.cpu).or_insert((late.latency_ns, at));
-                *one = (*one).max((late.latency_ns, at));
-                newest.insert(late.cpu, at);
+            for (subject, ns) in trace.subjects() {
+                let one = largest.entry(subject.clone()).or_insert((ns, at));
+                *one = (*one).max((ns, at));
+                newest.insert(subject, at);
             }
         }
         largest.into_values().map(|(_, at)| at).chain(newest.into_values()).collect()
@@ -131,11 +149,22 @@ impl Kept {
 }
 
 impl Trace {
+    /// What it is about, each with its length, ns.
+    fn subjects(&self) -> impl Iterator<Item = (Subject, u64)> {
+        let wakeups = self.late.iter().map(|late| (Subject::Cpu(late.cpu), late.latency_ns));
+        let moments = self.moments.iter().map(|moment| {
+            let subject = moment.claim.clone().map_or(Subject::Said, Subject::Claim);
+            (subject, moment.value_ns.map_or(0, |ns| ns.0))
+        });
+        wakeups.chain(moments)
+    }
+
     fn new(name: &str, run: &Dir, capture: &Capture) -> Trace {
         let path = Path::new(&capture.file);
         let size = |path: &Path| run.file(path).ok().and_then(|file| file.metadata().ok()).map_or(0, |meta| meta.len());
         let bytes = size(path) + size(&path.with_extension("json"));
-        Trace { run: name.to_owned(), file: capture.file.clone(), late: capture.late.clone(), bytes }
+        let moments = capture.application.iter().flat_map(|window| window.late.clone()).collect();
+        Trace { run: name.to_owned(), file: capture.file.clone(), late: capture.late.clone(), moments, bytes }
     }
 }
 
@@ -153,6 +182,21 @@ fn traces(name: &str, run: &Dir) -> Vec<Trace> {
 }
 
 impl Ledger {
+    /// Deletes superseded traces if all files together are too large. Returns them.
+    pub fn make_room(&mut self) -> Vec<Trace> {
+        self.kept.only_in(&self.dir);
+        let gone = self.kept.over(self.allowance(self.kept.bytes()));
+        for trace in &gone {
+            if let Ok(run) = self.dir.dir(&trace.run) {
+                Cutter::forget(&run, &trace.file);
+            }
+            let here = self.segment.as_ref().is_some_and(|open| open.name == trace.run);
+            self.windows.retain(|window| !here || window.file != trace.file);
+            self.watch.maxima.traces_deleted += 1;
+        }
+        gone
+    }
+
     /// Returns the number of bytes that traces may use now, given that they use `traces`: the space that the other
     /// files, which grow with time, leave.
     pub fn allowance(&self, traces: u64) -> u64 {
@@ -197,7 +241,7 @@ mod tests {
 
     fn trace(run: u64, cpu: u32, at: u64, latency_ns: u64, bytes: u64) -> Trace {
         let late = vec![LateWakeup { cpu: CpuId(cpu), tid: 1, release_mono_ns: at, latency_ns }];
-        Trace { run: format!("runs/{run}"), file: format!("traces/{at}.dat"), late, bytes }
+        Trace { run: format!("runs/{run}"), file: format!("traces/{at}.dat"), late, moments: Vec::new(), bytes }
     }
 
     #[test]
@@ -213,6 +257,30 @@ mod tests {
         assert!(gone(0).is_empty(), "the largest and the newest of CPU 0, and that of CPU 1");
         assert!(kept.of("runs/1", CpuId(0), 4).is_some() && kept.of("runs/2", CpuId(0), 4).is_none());
         assert_eq!(kept.current_runs(), ["runs/1".to_owned()].into());
+    }
+
+    #[test]
+    fn the_largest_and_the_newest_of_a_claim_stay() {
+        let moment = |claim: Option<&str>, at: u64, value: u64| {
+            let (by, thread, tid, name) = (punctual_model::LateBy::Claim, None, None, None);
+            let (claim, value_ns, release_mono_ns) = (claim.map(str::to_owned), Some(Nanos(value)), None);
+            AppLate { by, at_mono_ns: at, thread, tid, name, claim, value_ns, release_mono_ns, is_open: false }
+        };
+        let a = Some("late(a) = 0");
+        let all = [(a, 900), (a, 100), (None, 0), (a, 200), (None, 0), (None, 0), (a, 300)];
+        let traces = (0..).zip(all).map(|(at, (claim, value))| Trace {
+            late: Vec::new(),
+            moments: vec![moment(claim, at, value)],
+            ..trace(1, 0, at, 0, 100)
+        });
+        let mut kept = Kept(traces.collect());
+        let gone: Vec<String> = kept.over(0).into_iter().map(|trace| trace.file).collect();
+        assert_eq!(gone, ["traces/1.dat", "traces/2.dat", "traces/3.dat", "traces/4.dat"]);
+        assert!(kept.of_moment("runs/1", &moment(a, 6, 300)).is_some());
+        assert!(
+            kept.of_moment("runs/1", &moment(a, 3, 200)).is_none()
+                && kept.of_moment("runs/2", &moment(a, 6, 300)).is_none()
+        );
     }
 
     #[test]
@@ -233,6 +301,7 @@ mod tests {
             guest: None,
             rt_group_sched: None,
             released: Vec::new(),
+            application: None,
         };
         let mut bytes = 0;
         for n in [9, 10] {

@@ -3,6 +3,7 @@
 //! A write error is reported once and counted, and writing is repeated at the next checkpoint, while measuring
 //! continues.
 
+use crate::budget::Kept;
 use crate::lines::Lines;
 use crate::notify::Notify;
 use crate::options::Options;
@@ -12,7 +13,8 @@ use crate::state::STATE;
 use punctual_directory::Dir;
 use punctual_measure::{Cell, Plan, Recorder, Running, clocks, steal_ticks};
 use punctual_model::{
-    BlockMaximum, ContextSample, Event, Reading, Stamp, Watch, WatchBlock, WatchCpu, WatchLine, WatchMaximum, WindowMax,
+    BlockMaximum, Capture, ContextSample, Event, Reading, Stamp, Watch, WatchBlock, WatchCpu, WatchLine, WatchMaximum,
+    WindowMax,
 };
 use punctual_proof::Blocks;
 use punctual_rundir::Progress;
@@ -42,6 +44,10 @@ pub(crate) struct Ledger {
     /// Steal time of each CPU at the last checkpoint, in ticks.
     pub steal: Option<Vec<(CpuId, u64)>>,
     pub blocks: Blocks,
+    /// Traces on disk.
+    pub kept: Kept,
+    /// Windows of the application's events in the current segment.
+    pub windows: Vec<Capture>,
     /// Total size of the files when this process started, bytes.
     pub bytes_at_start: u64,
     /// Total size of the traces among the files when this process started, bytes.
@@ -123,8 +129,9 @@ impl Ledger {
         self.watch.disk.failing.is_none() && free.is_none_or(|free| free >= LEAST_FREE)
     }
 
-    /// Ends the segment and writes its results to files. Returns a description of the write errors, if any.
-    pub fn end_segment(&mut self, ending: Ending) -> Option<String> {
+    /// Ends the segment and writes its results to files. Returns the errors of writing.
+    pub fn end_segment(&mut self, mut ending: Ending) -> Option<String> {
+        ending.captures.append(&mut self.windows);
         let mut open = self.segment.take()?;
         for (cpu, distribution) in &ending.outcome.distributions {
             let all = distribution.corrected();

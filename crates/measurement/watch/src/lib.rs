@@ -22,6 +22,7 @@ mod notify;
 mod options;
 mod own;
 mod read;
+mod recording;
 mod segment;
 mod state;
 #[cfg(test)]
@@ -34,6 +35,6 @@ mod weeks;
 pub use child::{EXPLAIN_ARG, explain_main};
 pub use error::WatchError;
 pub use ledger::OnMessage;
-pub use options::{Keep, KeepError, Options, size};
+pub use options::{AppWatch, Keep, KeepError, Options, size};
 pub use read::{is_watch, read};
 pub use watching::{Done, watch};

@@ -1,5 +1,5 @@
-use punctual_model::Alignment;
-use punctual_proof::Trace;
+use punctual_model::{Alignment, Claim};
+use punctual_proof::{AppOptions, Trace};
 use punctual_units::{CpuList, Nanos, Policy, Priority};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -37,10 +37,21 @@ pub struct Options {
     pub bytes_a_cpu_and_day: u64,
     /// Syncs checkpoints to disk (fsync), so that they survive a power failure.
     pub sync: bool,
+    /// An application whose cycles are watched as well.
+    pub app: Option<AppWatch>,
     /// Value of $NOTIFY_SOCKET, which systemd sets.
     pub notify_socket: Option<OsString>,
     /// CLOCK_MONOTONIC when the program started.
     pub started_mono: Nanos,
+}
+
+#[derive(Clone, Debug)]
+pub struct AppWatch {
+    pub app: AppOptions,
+    /// Claims whose violation makes it late; if there are none, they are proposed from the periods found.
+    pub claims: Vec<Claim>,
+    /// Length of the window of events that is kept before each moment at which it is late.
+    pub window: Nanos,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

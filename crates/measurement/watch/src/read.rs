@@ -6,7 +6,7 @@ use crate::keep::{self, RUNS};
 use crate::lines::{OLD, SERIES};
 use crate::state::{self, STATE};
 use punctual_directory::Dir;
-use punctual_model::{WatchLine, WatchMaximum, Watched};
+use punctual_model::{WatchLate, WatchLine, WatchMaximum, Watched};
 use std::path::Path;
 
 /// Maximum size of a file that is read, bytes. The files that `watch` writes are smaller.
@@ -30,6 +30,11 @@ pub fn read(folder: &Path) -> Result<Watched, WatchError> {
     }
     let segments: Vec<String> = keep::segments(dir).into_iter().map(|name| format!("{RUNS}/{name}")).collect();
     let kept = Kept::found(dir);
+    for line in &mut lines {
+        if let WatchLine::Late(late) = line {
+            late_still_there(late, &segments, &kept);
+        }
+    }
     let in_lines = lines.iter_mut().filter_map(|line| match line {
         WatchLine::Maximum(maximum) => Some(maximum),
         _ => None,
@@ -45,6 +50,12 @@ fn still_there(maximum: &mut WatchMaximum, segments: &[String], kept: &Kept) {
     maximum.segment = maximum.segment.take().filter(|name| segments.contains(name));
     let trace = maximum.segment.as_ref().and_then(|run| kept.of(run, maximum.cpu, maximum.mono_ns));
     maximum.trace = trace.map(|trace| trace.file.clone());
+}
+
+fn late_still_there(late: &mut WatchLate, segments: &[String], kept: &Kept) {
+    late.segment = late.segment.take().filter(|name| segments.contains(name));
+    let trace = late.segment.as_ref().and_then(|run| kept.of_moment(run, &late.late));
+    late.trace = trace.map(|trace| trace.file.clone());
 }
 
 fn read_lines(dir: &Dir, name: &str, lines: &mut Vec<WatchLine>, damage: &mut Vec<String>) {

@@ -81,6 +81,7 @@ pub(crate) fn begin(options: &Options, scheduling: Scheduling, cpus: &CpuList) -
         disk: Default::default(),
         cost: own::cost(),
         upsets: WatchUpsets::default(),
+        application: None,
     }
 }
 

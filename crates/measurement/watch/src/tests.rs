@@ -23,6 +23,7 @@ pub fn options(out: &Path) -> Options {
         duration: Some(Nanos::from_secs(5)),
         bytes_a_cpu_and_day: 1 << 20,
         sync: false,
+        app: None,
         notify_socket: None,
         started_mono: Nanos::ZERO,
     }

@@ -4,7 +4,7 @@
 //! wakes an ordinary thread, which saves the window and starts a separate process that explains it. [`Pace`] limits how
 //! often this happens; skipped maxima are counted and reported.
 
-use crate::budget::{Kept, Pace};
+use crate::budget::Pace;
 use crate::child;
 use crate::ledger::{Ledger, real_of};
 use punctual_directory::Dir;
@@ -68,10 +68,7 @@ impl Tracer {
     pub fn start(cutter: Cutter, bell: Bell, ledger: Arc<Mutex<Ledger>>) -> std::io::Result<Tracer> {
         let (orders, inbox) = channel();
         let stop = Arc::new(AtomicBool::new(false));
-        let (cpus, kept) = {
-            let ledger = ledger.lock().unwrap_or_else(PoisonError::into_inner);
-            (ledger.watch.settings.cpus.len(), Kept::found(&ledger.dir))
-        };
+        let cpus = ledger.lock().unwrap_or_else(PoisonError::into_inner).watch.settings.cpus.len();
         let worker = Worker {
             cutter,
             bell: bell.clone(),
@@ -80,7 +77,6 @@ impl Tracer {
             ledger,
             worst: BTreeMap::new(),
             pace: Pace::new(cpus),
-            kept,
             count: 0,
             watched: None,
             result: Yield::default(),
@@ -121,7 +117,6 @@ struct Worker {
     /// For each CPU, the largest latency examined since the start, ns.
     worst: BTreeMap<CpuId, u64>,
     pace: Pace,
-    kept: Kept,
     count: u32,
     watched: Option<Watched>,
     result: Yield,
@@ -276,23 +271,16 @@ impl Worker {
         // Other explanations are superseded. The series contains their sentences.
         self.result.explained.sort_by_key(|one| std::cmp::Reverse(one.latency_ns));
         self.result.explained.truncate(EXPLAINED);
-        self.kept.add(name, run, &capture);
+        self.ledger().kept.add(name, run, &capture);
         self.result.captures.push(capture);
         self.make_room();
     }
 
-    /// Deletes superseded traces if all files together are too large.
     fn make_room(&mut self) {
-        let dir = self.ledger().dir.clone();
-        self.kept.only_in(&dir);
-        let allowance = self.ledger().allowance(self.kept.bytes());
-        for gone in self.kept.over(allowance) {
-            if let Ok(run) = dir.dir(&gone.run) {
-                Cutter::forget(&run, &gone.file);
-            }
+        let gone = self.ledger().make_room();
+        for gone in gone {
             let here = self.watched.as_ref().is_some_and(|watched| watched.name == gone.run);
             self.result.captures.retain(|one| !here || one.file != gone.file);
-            self.ledger().watch.maxima.traces_deleted += 1;
         }
     }
 

@@ -8,6 +8,7 @@ use crate::lines::Lines;
 use crate::notify::Notify;
 use crate::options::Options;
 use crate::own;
+use crate::recording::{Prepared, Recording};
 use crate::segment::{Ending, PHASE, WORST};
 use crate::state;
 use crate::tracer::{Tracer, Watched, Yield};
@@ -18,7 +19,7 @@ use punctual_measure::{
 use punctual_model::{EndedBy, OwnCost, Tracing, Watch};
 use punctual_proof::{Blocks, Choice, Cutter, When, choose_scheduling, signals};
 use punctual_rt::monotonic;
-use punctual_uapi::{self as uapi, Sig, Waited, wait};
+use punctual_uapi::{self as uapi, Sig, SignalSet, Waited, wait};
 use punctual_units::{CpuId, CpuList, Nanos};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -52,6 +53,11 @@ pub fn watch(options: &Options, on_start: &dyn Fn(&Watch), on_message: OnMessage
     let choice = choose_scheduling(options.policy, options.priority, options.period)?;
     let dir = state::take(&options.out)?;
     dir.make_dir(keep::RUNS)?;
+    if options.app.is_some() {
+        uapi::block(&SignalSet::new(&[Sig::Usr1]))?;
+    }
+    // It must not inherit what is set for this process.
+    let prepared = options.app.as_ref().map(Prepared::start).transpose()?;
     let housekeeping = topology.housekeeping(&cpus);
     if !housekeeping.is_empty() {
         uapi::set_affinity(0, &housekeeping)?;
@@ -59,8 +65,15 @@ pub fn watch(options: &Options, on_start: &dyn Fn(&Watch), on_message: OnMessage
     let wanted = options.cpus.clone().unwrap_or_else(|| topology.allowed.clone());
     let ledger = Arc::new(Mutex::new(begin(options, &choice, dir, wanted, on_message)?));
     let tracer = start_tracer(options, &ledger)?;
+    let recording = prepared.map(|prepared| record(prepared, &ledger)).transpose()?;
     on_start(&ledger.lock().unwrap_or_else(PoisonError::into_inner).watch);
-    Watching { options, choice, housekeeping, ledger, tracer }.run()
+    Watching { options, choice, housekeeping, ledger, tracer, recording }.run()
+}
+
+fn record(prepared: Prepared, ledger: &Arc<Mutex<Ledger>>) -> Result<Recording, WatchError> {
+    ledger.lock().unwrap_or_else(PoisonError::into_inner).watch.application = Some(prepared.state.clone());
+    Recording::start(prepared, Arc::clone(ledger))
+        .map_err(|e| WatchError::Environment(format!("cannot create a thread: {e}")))
 }
 
 fn check(options: &Options) -> Result<(), WatchError> {
@@ -92,6 +105,7 @@ pub(crate) fn begin(
 ) -> Result<Ledger, WatchError> {
     let mut watch = state::begin(options, choice.scheduling, &wanted);
     let mut lines = Lines::new(dir.clone());
+    let kept = Kept::found(&dir);
     let said = state::resume(&dir, &mut watch, &mut lines)?;
     said.iter().for_each(|text| on_message(text));
     if let Some(problem) = &choice.problem {
@@ -99,7 +113,9 @@ pub(crate) fn begin(
     }
     Ok(Ledger {
         bytes_at_start: dir.bytes(),
-        traces_at_start: Kept::found(&dir).bytes(),
+        traces_at_start: kept.bytes(),
+        kept,
+        windows: Vec::new(),
         dir,
         sync: options.sync,
         on_message,
@@ -154,6 +170,7 @@ struct Watching<'a> {
     housekeeping: CpuList,
     ledger: Arc<Mutex<Ledger>>,
     tracer: Option<(Tracer, Tracing, Bell)>,
+    recording: Option<Recording>,
 }
 
 impl Watching<'_> {
@@ -176,7 +193,11 @@ impl Watching<'_> {
                     signal = ended;
                     error = failed.or(error);
                 }
-                Err(e) if self.ledger().earlier.is_empty() => return Err(e),
+                Err(e) if self.ledger().earlier.is_empty() => {
+                    // Otherwise its thread, and with it the trace instance, would remain.
+                    drop(self.recording.take().map(Recording::end));
+                    return Err(e);
+                }
                 // A CPU went offline after the check.
                 Err(e) => signal = self.pause(RETRY, format!("no segment could start: {e}")),
             }
@@ -195,12 +216,25 @@ impl Watching<'_> {
         }
         let until = monotonic() + time;
         while monotonic() < until {
-            match wait(&signals(), Some(until.saturating_sub(monotonic()))) {
-                Waited::Signal(Sig::Chld) | Waited::TimedOut => {}
-                Waited::Signal(other) => return Some(other),
+            if let Some(signal) = self.signal(until.saturating_sub(monotonic())) {
+                return Some(signal);
             }
         }
         None
+    }
+
+    /// Waits for a signal that ends the watch. SIGUSR1 says that the application is late.
+    fn signal(&self, most: Nanos) -> Option<Sig> {
+        let all = SignalSet::new(&[Sig::Hup, Sig::Int, Sig::Quit, Sig::Term, Sig::Chld, Sig::Usr1]);
+        let set = if self.recording.is_some() { all } else { signals() };
+        match wait(&set, Some(most)) {
+            Waited::Signal(Sig::Usr1) => {
+                self.recording.iter().for_each(Recording::signalled);
+                None
+            }
+            Waited::Signal(Sig::Chld) | Waited::TimedOut => None,
+            Waited::Signal(other) => Some(other),
+        }
     }
 
     fn plan(&self, cpus: CpuList) -> Plan {
@@ -282,9 +316,8 @@ impl Watching<'_> {
     fn wait_for_end(&self, running: &Running, end: Option<Nanos>) -> Option<Sig> {
         loop {
             let left = end.map_or(LOOK, |end| end.saturating_sub(monotonic()).min(LOOK));
-            match wait(&signals(), Some(left)) {
-                Waited::Signal(Sig::Chld) | Waited::TimedOut => {}
-                Waited::Signal(other) => return Some(other),
+            if let Some(signal) = self.signal(left) {
+                return Some(signal);
             }
             let ledger = self.ledger();
             let is_over = ledger.renew && ledger.has_room();
@@ -345,6 +378,11 @@ impl Watching<'_> {
     }
 
     fn finish(mut self, signal: Option<Sig>, error: Option<String>) -> Result<Done, WatchError> {
+        // The application ends last: its CPU time would be that of a child of this process.
+        let (_app, left) = self.recording.take().map(Recording::end).unzip();
+        if let Some(left) = left.flatten() {
+            (self.ledger().on_message)(&left);
+        }
         {
             let mut ledger = self.ledger();
             ledger.notify.send("STOPPING=1");
@@ -392,7 +430,8 @@ mod tests {
         let choice = choose_scheduling(None, None, options.period).unwrap();
         let ledger = begin(&options, &choice, dir, CpuList::new(), Arc::new(|_| {})).unwrap();
         let ledger = Arc::new(Mutex::new(ledger));
-        let watching = Watching { options: &options, choice, housekeeping: CpuList::new(), ledger, tracer: None };
+        let watching =
+            Watching { options: &options, choice, housekeeping: CpuList::new(), ledger, tracer: None, recording: None };
         assert!(watching.pause(Nanos::from_millis(1), "none of the CPUs is online".into()).is_none());
         let mut message = [0; 128];
         let n = heard.recv(&mut message).unwrap();

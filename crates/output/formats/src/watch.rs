@@ -1,7 +1,7 @@
 //! Prometheus metrics of `watch`, for the textfile collector of the node exporter.
 
 use crate::prometheus::{buckets, head, label, seconds};
-use punctual_model::{Blur, Known, Watch, WatchCpu, WatchMaxima};
+use punctual_model::{Blur, Known, Watch, WatchApp, WatchCpu, WatchMaxima};
 use punctual_units::{CpuId, Histogram};
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -22,6 +22,7 @@ pub fn watch_prometheus(watch: &Watch, histograms: &[(CpuId, Histogram)]) -> Str
     largest(&mut out, watch);
     periods(&mut out, watch);
     maxima(&mut out, &watch.maxima);
+    watch.application.iter().for_each(|app| application(&mut out, app));
     itself(&mut out, watch);
     out
 }
@@ -89,6 +90,24 @@ fn maxima(out: &mut String, maxima: &WatchMaxima) {
     for (outcome, n) in [("explained", maxima.explained), ("too_many", maxima.too_many), ("failed", maxima.failed)] {
         let _ = writeln!(out, "{NAME}{{outcome=\"{outcome}\"}} {n}");
     }
+}
+
+fn application(out: &mut String, app: &WatchApp) {
+    const LATE: &str = "punctual_watch_application_late_total";
+    let late = &app.late;
+    head(out, LATE, "counter", "Moments at which the application was late, by outcome.");
+    for (outcome, n) in [("explained", late.explained), ("too_many", late.too_many), ("failed", late.failed)] {
+        let _ = writeln!(out, "{LATE}{{outcome=\"{outcome}\"}} {n}");
+    }
+    const CYCLES: &str = "punctual_watch_application_cycles_total";
+    if !app.cycles.is_empty() {
+        head(out, CYCLES, "counter", "Cycles of the application's threads.");
+    }
+    for one in &app.cycles {
+        let _ = writeln!(out, "{CYCLES}{{thread=\"{}\"}} {}", label(&one.thread), one.cycles);
+    }
+    head(out, "punctual_watch_application_watched", "gauge", "1 while the application is watched.");
+    let _ = writeln!(out, "punctual_watch_application_watched {}", u8::from(app.ended.is_none()));
 }
 
 fn itself(out: &mut String, watch: &Watch) {

@@ -4,7 +4,7 @@ use crate::html::write;
 use crate::number::{count, plural};
 use crate::svg::Table;
 use crate::text::page::{Page, TextStyle, Tint};
-use punctual_model::{AppChain, AppCycles, AppMark, AppThread, Application, Cycle, Recording};
+use punctual_model::{AppChain, AppCycles, AppMargin, AppMark, AppThread, Application, Cycle, Recording, Verdict};
 use punctual_units::Nanos;
 
 /// Formats the threads and what releases them, for a terminal. The text ends in a newline.
@@ -78,7 +78,7 @@ pub(crate) fn shares(cycles: &AppCycles) -> String {
 }
 
 /// Prints the section on the application in the full text report.
-pub(crate) fn section(page: &mut Page, application: &Application) {
+pub(crate) fn section(page: &mut Page, application: &Application, verdict: &Verdict) {
     page.heading("Application");
     threads(page, application);
     for cycles in &application.cycles {
@@ -94,10 +94,53 @@ pub(crate) fn section(page: &mut Page, application: &Application) {
         }
     }
     application.chains.iter().for_each(|one| page.tagged("  ", Tint::Plain, &chain(one)));
+    if !verdict.margins.is_empty() {
+        page.tagged("  ", Tint::Strong, MARGINS);
+        verdict.margins.iter().for_each(|one| page.tagged("    ", Tint::Plain, &margin(one)));
+    }
+}
+
+const MARGINS: &str = "Margins, estimated from the largest observed CPU times by response-time analysis";
+
+/// Formats a margin: `control: its CPU time (201 µs) may grow by 312 µs, its releases may be 340 µs later, before late(control)
+/// = 0 breaks`.
+fn margin(margin: &AppMargin) -> String {
+    let AppMargin { thread, cpu_ns, longer_ns, later_ns, breaks, why_not, .. } = margin;
+    match (longer_ns, later_ns, why_not) {
+        (Some(longer), Some(later), _) => {
+            let cpu = cpu_ns.map_or_else(String::new, |ns| format!(" ({ns})"));
+            let before = breaks.as_ref().map_or_else(String::new, |claim| format!(", before {claim} breaks"));
+            format!("{thread}: its CPU time{cpu} may grow by {longer}, its releases may be {later} later{before}")
+        }
+        (_, _, Some(why)) => format!("{thread}: unknown: {why}"),
+        _ => format!("{thread}: unknown"),
+    }
+}
+
+/// Returns the smallest margin relative to the CPU time in a line, and how many threads have none.
+pub(crate) fn least_margin(verdict: &Verdict) -> Option<String> {
+    let known = verdict.margins.iter().filter_map(|one| Some((one.longer_ns?, one.later_ns?, one)));
+    let relative = |longer: Nanos, one: &AppMargin| longer.0 as f64 / one.cpu_ns.map_or(1, |ns| ns.0.max(1)) as f64;
+    let all: Vec<_> = known.collect();
+    let least = all.iter().min_by(|a, b| relative(a.0, a.2).total_cmp(&relative(b.0, b.2)));
+    let unknown = verdict.margins.len() - all.len();
+    match least {
+        Some((longer, later, one)) => {
+            let others = if unknown > 0 {
+                format!("; {unknown} of {} threads unknown", verdict.margins.len())
+            } else {
+                String::new()
+            };
+            Some(format!("{} may run {longer} longer or be {later} later (estimate){others}", one.thread))
+        }
+        None => {
+            verdict.margins.first().and_then(|one| Some(format!("{}: unknown: {}", one.thread, one.why_not.as_ref()?)))
+        }
+    }
 }
 
 /// Formats the section on the application in the HTML report; empty without an application.
-pub(crate) fn html(recording: &Recording) -> String {
+pub(crate) fn html(recording: &Recording, verdict: &Verdict) -> String {
     let Some(application) = &recording.application else { return String::new() };
     let mut understood: Vec<String> =
         application.threads.iter().map(|thread| of_program(application, thread)).collect();
@@ -119,7 +162,12 @@ pub(crate) fn html(recording: &Recording) -> String {
         out += &write::details(&title, &write::list("", &sentences));
     }
     let chains: Vec<String> = application.chains.iter().map(chain).collect();
-    out + &write::list("", &chains)
+    out += &write::list("", &chains);
+    let margins: Vec<String> = verdict.margins.iter().map(margin).collect();
+    if !margins.is_empty() {
+        out += &format!("<p>{MARGINS}:</p>\n{}", write::list("", &margins));
+    }
+    out
 }
 
 fn chain(chain: &AppChain) -> String {

@@ -3,10 +3,10 @@ use crate::figures::{Cell, Figures, QUANTILES};
 use crate::references::PublishedPart;
 use crate::{date, words};
 use punctual_model::{
-    AppValue, Application, Arrivals, BlockMaximum, CellId, ClusterNote, Coverage, CpuResult, EndedBy, Explained,
-    Finding, Import, Judged, Kind, LoadReport, Look, MachineFacts, Outcome, OwnCost, PeriodSeen, Phase, Problem,
-    ProblemKind, Recording, Round, Settings, Stamp, Tail, TailOutcome, TailSeries, TailThreshold, Tool, Tuned, Verdict,
-    VirtualControl, VirtualTime, Worst,
+    AppMargin, AppValue, Application, Arrivals, BlockMaximum, CellId, ClusterNote, Coverage, CpuResult, EndedBy,
+    Explained, Finding, Import, Judged, Kind, LoadReport, Look, MachineFacts, Outcome, OwnCost, PeriodSeen, Phase,
+    Problem, ProblemKind, Recording, Round, Settings, Stamp, Tail, TailOutcome, TailSeries, TailThreshold, Tool, Tuned,
+    Verdict, VirtualControl, VirtualTime, Worst,
 };
 use punctual_units::{CpuId, Histogram, Nanos};
 use serde::Serialize;
@@ -80,6 +80,10 @@ struct VerdictPart<'a> {
     /// Tail of each load; absent if not requested.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tails: Vec<TailPart<'a>>,
+    /// How much longer the threads of an application may run before a claim breaks; absent for wakeups, and if no claim limits
+    /// a response.
+    #[serde(skip_serializing_if = "<[AppMargin]>::is_empty")]
+    margins: &'a [AppMargin],
     /// The verdict in one sentence.
     headline: String,
     warnings: Vec<String>,
@@ -352,6 +356,7 @@ impl<'a> VerdictPart<'a> {
             skipped: verdict.skipped,
             virtual_control: verdict.virtual_control.as_ref(),
             tails: verdict.tails.iter().map(|tail| TailPart::new(recording, tail)).collect(),
+            margins: &verdict.margins,
             headline: format!("{} — {}", headline.word, headline.sentence),
             warnings: words::warnings(recording, verdict),
             evidence: words::evidence::from_figures(figures),

@@ -965,6 +965,14 @@ int prt_mark(const struct prt_marks *marks,
 // Errors: as for prt_mark().
 int prt_mark_value(const struct prt_marks *marks, const char *name, uint64_t value);
 
+// Says that the program is late: writes `punctual: late`, or with a name `punctual: late NAME`. `punctual watch --app`
+// then keeps and explains the events before it. `name` may be NULL.
+//
+// Threads: any. Real-time: one write(2), or none if trace_marker is not open.
+// Errors: as for prt_mark(), but a NULL name is none.
+int prt_late(const struct prt_marks *marks,
+             const char *name);
+
 // Returns PRT_STATUS_REFUSED if a mark is not in the trace; prt_last_error() then has the reason and what to do.
 //
 // Threads: any non-real-time thread.

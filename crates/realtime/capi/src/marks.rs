@@ -60,6 +60,21 @@ pub unsafe extern "C" fn prt_mark_value(marks: *const prt_marks, name: *const c_
     guard(|| unsafe { mark(marks, name, |marks, name| marks.mark_value(name, value)) })
 }
 
+/// Says that the program is late: writes `punctual: late`, or with a name `punctual: late NAME`. `punctual watch --app`
+/// then keeps and explains the events before it. `name` may be NULL.
+///
+/// Threads: any. Real-time: one write(2), or none if trace_marker is not open.
+/// Errors: as for prt_mark(), but a NULL name is none.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn prt_late(marks: *const prt_marks, name: *const c_char) -> c_int {
+    if name.is_null() {
+        // SAFETY: as this function's caller promises; the name is a C string.
+        return guard(|| unsafe { mark(marks, c"late".as_ptr(), |marks, _| marks.late(None)) });
+    }
+    // SAFETY: as this function's caller promises.
+    guard(|| unsafe { mark(marks, name, |marks, name| marks.late(Some(name))) })
+}
+
 /// # Safety
 /// `marks` is NULL or a live handle; `name` is NULL or a C string.
 unsafe fn mark(

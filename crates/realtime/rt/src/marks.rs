@@ -87,11 +87,23 @@ impl Marks {
         self.put(name, Some(value))
     }
 
+    /// Says that the program is late: writes `punctual: late`, or `punctual: late NAME`, like [`Marks::mark`]. `punctual
+    /// watch --app` then keeps and explains the events before it.
+    pub fn late(&self, name: Option<&str>) -> bool {
+        let mut line = [0; MAX_LINE];
+        let length = said_late(&mut line, name);
+        self.write(&line[..length])
+    }
+
     fn put(&self, name: &str, value: Option<u64>) -> bool {
         let mut line = [0; MAX_LINE];
         let length = written(&mut line, name, value);
+        self.write(&line[..length])
+    }
+
+    fn write(&self, line: &[u8]) -> bool {
         let done = match &self.file {
-            Ok(file) => write(file, &line[..length]).map_err(|errno| self.errno.store(errno.raw_os_error(), Relaxed)),
+            Ok(file) => write(file, line).map_err(|errno| self.errno.store(errno.raw_os_error(), Relaxed)),
             Err(_) => Err(()),
         };
         let counter = if done.is_ok() { &self.written } else { &self.failed };
@@ -138,25 +150,28 @@ fn refused(path: &str, errno: Errno) -> String {
 
 /// Writes the line of a mark and returns its length.
 fn written(line: &mut [u8; MAX_LINE], name: &str, value: Option<u64>) -> usize {
-    let mut length = 0;
-    let mut put = |byte: u8| {
-        // Never beyond the end: the parts are as long as MAX_LINE allows.
-        if let Some(place) = line.get_mut(length) {
-            *place = byte;
-            length += 1;
-        }
-    };
-    PREFIX.iter().for_each(|byte| put(*byte));
-    for byte in cut(if name.is_empty() { "_" } else { name }).bytes() {
-        put(if byte.is_ascii_control() || byte == b' ' { b'_' } else { byte });
+    let mut digits = [0; MAX_DIGITS];
+    let digits = value.map_or(&[][..], |value| decimal(value, &mut digits));
+    let space = if value.is_some() { &b" "[..] } else { b"" };
+    assembled(line, b"", name, &[space, digits].map(<[u8]>::iter))
+}
+
+/// Writes `punctual: late` or `punctual: late NAME` and returns its length.
+fn said_late(line: &mut [u8; MAX_LINE], name: Option<&str>) -> usize {
+    match name {
+        Some(name) => assembled(line, b"late ", name, &[]),
+        None => written(line, "late", None),
     }
-    if let Some(value) = value {
-        put(b' ');
-        let mut digits = [0; MAX_DIGITS];
-        decimal(value, &mut digits).iter().for_each(|digit| put(*digit));
-    }
-    put(b'\n');
-    length
+}
+
+/// Writes prefix, `before`, name, `after` and the end of the line. Returns the length.
+fn assembled(line: &mut [u8; MAX_LINE], before: &[u8], name: &str, after: &[std::slice::Iter<'_, u8>]) -> usize {
+    let word = |byte: u8| if byte.is_ascii_control() || byte == b' ' { b'_' } else { byte };
+    let name = cut(if name.is_empty() { "_" } else { name }).bytes().map(word);
+    let after = after.iter().flat_map(|part| part.clone().copied());
+    let bytes = PREFIX.iter().chain(before).copied().chain(name).chain(after).chain([b'\n']);
+    // The parts are as long as MAX_LINE allows.
+    line.iter_mut().zip(bytes).map(|(place, byte)| *place = byte).count()
 }
 
 /// Returns at most the first [`MAX_NAME`] bytes of `name`, cut between characters.
@@ -194,6 +209,14 @@ mod tests {
         assert_eq!(line("Zähler", Some(u64::MAX)), "punctual: Zähler 18446744073709551615\n");
         assert_eq!(line("a b\nc\t", Some(40)), "punctual: a_b_c_ 40\n");
         assert_eq!(line("", Some(1)), "punctual: _ 1\n");
+        let late = |name| {
+            let mut line = [0; MAX_LINE];
+            let length = said_late(&mut line, name);
+            std::str::from_utf8(&line[..length]).unwrap().to_owned()
+        };
+        assert_eq!(late(None), "punctual: late\n");
+        assert_eq!(late(Some("axis 2")), "punctual: late axis_2\n");
+        assert_eq!(late(Some(&"x".repeat(200))).len(), PREFIX.len() + 5 + MAX_NAME + 1);
     }
 
     #[test]
@@ -212,11 +235,12 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         let marks = Marks::open_at(file.path());
         let allocated = allocation_counter::measure(|| {
-            assert!(marks.mark("begin") && marks.mark_value("step", 7));
+            assert!(marks.mark("begin") && marks.mark_value("step", 7) && marks.late(None) && marks.late(Some("x")));
         });
         assert_eq!(allocated.count_total, 0);
-        assert_eq!(fs::read_to_string(file.path()).unwrap(), "punctual: begin\npunctual: step 7\n");
-        assert_eq!((marks.counts(), marks.problem()), (MarkCounts { written: 2, failed: 0 }, None));
+        let lines = "punctual: begin\npunctual: step 7\npunctual: late\npunctual: late x\n";
+        assert_eq!(fs::read_to_string(file.path()).unwrap(), lines);
+        assert_eq!((marks.counts(), marks.problem()), (MarkCounts { written: 4, failed: 0 }, None));
     }
 
     #[test]

@@ -275,9 +275,20 @@ class Marker:
         from 0 to 2**64 - 1."""
         if value is not None and not 0 <= value < 1 << 64:
             raise ValueError(f"value={value}: 0 to 2**64 - 1")
+        return self._write(self._word(name) + ("" if value is None else f" {value}"))
+
+    def late(self, name: Optional[str] = None) -> bool:
+        """Says that the program is late: ``punctual: late`` or ``punctual: late NAME``. ``punctual watch --app`` then keeps and explains the
+        events before it. False if it was not written."""
+        return self._write("late" if name is None else f"late {self._word(name)}")
+
+    @staticmethod
+    def _word(name: str) -> str:
         word = "".join("_" if c == " " or ord(c) < 0x20 or ord(c) == 0x7F else c for c in name or "_")
-        word = word.encode("utf-8", "replace")[:64].decode("utf-8", "ignore")
-        line = f"punctual: {word}" + ("" if value is None else f" {value}") + "\n"
+        return word.encode("utf-8", "replace")[:64].decode("utf-8", "ignore")
+
+    def _write(self, text: str) -> bool:
+        line = f"punctual: {text}\n"
         try:
             os.write(self._fd, line.encode("utf-8"))
         except OSError as error:

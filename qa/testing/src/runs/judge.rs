@@ -31,6 +31,7 @@ pub fn verdict(recording: &Recording, claims: &[&str]) -> Verdict {
         skipped: results().map(|(_, c)| c.skipped).sum(),
         virtual_control: None,
         tails: Vec::new(),
+        margins: Vec::new(),
     }
 }
 

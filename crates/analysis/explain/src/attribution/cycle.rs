@@ -31,7 +31,7 @@ use punctual_units::Nanos;
 const THREADS: usize = 1024;
 const BLOCKS: usize = 64;
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Open {
     release: u64,
     /// When the wait for the release returned.
@@ -62,6 +62,8 @@ pub(super) struct Cycles {
     longest: Vec<Cycle>,
     /// Threads for which the call in which they wait for their release is known.
     followed: IdMap<i32, Followed>,
+    /// Number of each followed thread's last cycles to remember.
+    pub remembered: usize,
     /// The timer whose callback is running, by CPU.
     expiring: IdMap<u32, u64>,
     closed: Vec<Closed>,
@@ -173,6 +175,14 @@ impl Cycles {
         cycle.blocked.extend(blocked);
         cycle.verdict += &format!("; it has not ended: {rest}");
         Some(cycle)
+    }
+
+    /// The cycle that has not ended by `now`, which goes on.
+    pub fn so_far(&mut self, machine: &Machine, facts: &Facts, tid: i32, now: u64) -> Option<Cycle> {
+        let open = self.open.get(&tid)?.clone();
+        let cycle = self.unfinished(machine, facts, tid, now);
+        self.open.insert(tid, open);
+        cycle
     }
 
     fn keep(&mut self, cycle: Cycle, most: usize) {

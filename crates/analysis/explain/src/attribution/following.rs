@@ -29,6 +29,31 @@ impl Attribution {
         self.cycles.open_since(tid)
     }
 
+    /// Release of a followed thread's cycle in which it has not called its wait again, ns.
+    pub fn running_since(&self, tid: i32) -> Option<u64> {
+        self.cycles.running_since(tid)
+    }
+
+    /// Remembers the last cycles of each followed thread, this many.
+    pub fn remember(&mut self, cycles: usize) {
+        self.cycles.remembered = cycles;
+    }
+
+    /// Releases and ends of the remembered cycles of a followed thread, oldest first, ns.
+    pub fn recent(&self, tid: i32) -> impl Iterator<Item = (u64, u64)> {
+        self.cycles.recent(tid)
+    }
+
+    /// The remembered cycle of a followed thread that was released then, or the one that has not ended, so far.
+    pub fn cycle_of(&mut self, tid: i32, release_ns: u64) -> Option<Cycle> {
+        let (machine, facts) = (&self.machine, &self.options.facts);
+        if let Some(cycle) = self.cycles.remembered(machine, facts, tid, release_ns) {
+            return Some(cycle);
+        }
+        let is_open = self.cycles.running_since(tid) == Some(release_ns);
+        is_open.then(|| self.cycles.so_far(machine, facts, tid, machine.now))?
+    }
+
     /// Takes the cycle of a followed thread that has not ended by `now`, ns.
     pub fn unfinished(&mut self, tid: i32, now: u64) -> Option<Cycle> {
         self.cycles.unfinished(&self.machine, &self.options.facts, tid, now)

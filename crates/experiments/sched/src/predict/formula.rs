@@ -36,73 +36,9 @@ pub fn cbs(work: Nanos, budget: Nanos, period: Nanos) -> Nanos {
     Nanos(whole * period.0 + work.0 - whole * budget.0)
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Periodic {
-    pub period: Nanos,
-    /// Maximum work per release.
-    pub work: Nanos,
-    /// Maximum delay of a release after its nominal time.
-    pub release_jitter: Nanos,
-    pub blocking: Nanos,
-}
-
-/// Returns the worst-case response time of each task, highest priority first: the least fixed point of w = C + B + Σ
-/// ⌈(w + J_j) / T_j⌉ C_j over the tasks before it, and R = w + J. `None` if a response would exceed the task's period,
-/// where the analysis does not apply.
-///
-/// M. Joseph, P. Pandya, Finding Response Times in a Real-Time System, 1986; N. Audsley et al., 1993.
-pub fn response_times(tasks: &[Periodic]) -> Vec<Option<Nanos>> {
-    (0..tasks.len()).map(|n| response(&tasks[..n], &tasks[n])).collect()
-}
-
-fn response(higher: &[Periodic], task: &Periodic) -> Option<Nanos> {
-    let own = task.work.0.checked_add(task.blocking.0)?;
-    let mut window = own;
-    loop {
-        let mut next = own;
-        for other in higher.iter().filter(|other| other.period.0 > 0) {
-            let releases = window.checked_add(other.release_jitter.0)?.div_ceil(other.period.0);
-            next = next.checked_add(releases.checked_mul(other.work.0)?)?;
-        }
-        if next.checked_add(task.release_jitter.0)? > task.period.0 {
-            return None;
-        }
-        if next == window {
-            return Some(Nanos(window + task.release_jitter.0));
-        }
-        window = next;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
-
-    fn tasks(all: &[(u64, u64)]) -> Vec<Periodic> {
-        let task = |&(period, work)| Periodic {
-            period: Nanos(period),
-            work: Nanos(work),
-            release_jitter: Nanos::ZERO,
-            blocking: Nanos::ZERO,
-        };
-        all.iter().map(task).collect()
-    }
-
-    #[test]
-    fn response_times_are_those_of_the_vector() {
-        let found = response_times(&tasks(&[(20, 3), (30, 8), (50, 12), (100, 13)]));
-        assert_eq!(found, [3, 11, 26, 50].map(|r| Some(Nanos(r))));
-    }
-
-    #[test]
-    fn a_task_that_cannot_be_in_time_has_no_bound_and_jitter_and_blocking_count() {
-        assert_eq!(response_times(&tasks(&[(10, 6), (20, 9)])), [Some(Nanos(6)), None]);
-        let mut two = tasks(&[(10, 2), (20, 3)]);
-        (two[0].release_jitter, two[1].blocking) = (Nanos(6), Nanos(1));
-        // w = 3 + 1 + ⌈(w + 6) / 10⌉ · 2 = 8.
-        assert_eq!(response_times(&two), [Some(Nanos(8)), Some(Nanos(8))]);
-    }
 
     #[test]
     fn closed_forms_of_the_cases() {
@@ -114,18 +50,5 @@ mod tests {
         assert_eq!(throttled(ms(7960), ms(950), ms(1000)), ms(8360));
         assert_eq!(cbs(ms(25), ms(10), ms(100)), ms(205));
         assert_eq!(cbs(ms(20), ms(10), ms(100)), ms(110));
-    }
-
-    proptest! {
-        #[test]
-        fn no_response_is_shorter_than_the_work_before_it(all in proptest::collection::vec((1u64..1000, 1u64..50), 1..6)) {
-            let mut before = 0;
-            for (task, found) in all.iter().zip(response_times(&tasks(&all))) {
-                before += task.1;
-                if let Some(found) = found {
-                    prop_assert!(found.0 >= before && found.0 <= task.0);
-                }
-            }
-        }
     }
 }

@@ -10,6 +10,8 @@ use std::collections::VecDeque;
 
 /// Maximum number of ended cycles of a chain's last thread that wait for a cycle of an earlier thread to end.
 const WAITING: usize = 4096;
+/// Maximum number of long passes listed between two readings of the trace.
+const BEYOND: usize = 64;
 
 /// The passes through a chain of which both the beginning and the end are known.
 pub(super) struct Passes {
@@ -18,6 +20,10 @@ pub(super) struct Passes {
     to: u64,
     /// The longest pass, ns.
     pub longest: u64,
+    /// Passes from this length on are also listed, ns.
+    pub over: Option<u64>,
+    /// Their beginnings and ends.
+    pub beyond: Vec<(u64, u64)>,
     pub totals: AppChain,
 }
 
@@ -33,7 +39,7 @@ impl Passes {
             unanswered: 0,
         };
         let value = Value::new(AppValue::Chain(names.to_vec()), claims, keep, None);
-        Passes { value, from, to, longest: 0, totals }
+        Passes { value, from, to, longest: 0, over: None, beyond: Vec::new(), totals }
     }
 
     pub fn counts(&self, begin: u64) -> bool {
@@ -48,7 +54,11 @@ impl Passes {
         let wakeup = Wakeup { cycle: self.totals.passes, release: Nanos(begin), woke: Nanos(end), skipped: 0 };
         cell.record(&wakeup, u64::MAX);
         self.totals.passes += 1;
-        self.longest = self.longest.max(end.saturating_sub(begin));
+        let length = end.saturating_sub(begin);
+        self.longest = self.longest.max(length);
+        if self.over.is_some_and(|over| length >= over) && self.beyond.len() < BEYOND {
+            self.beyond.push((begin, end));
+        }
     }
 
     pub fn finish(self) -> (Value, AppChain) {
@@ -219,10 +229,9 @@ mod tests {
             if chain.last() == Some(cycle.tid) {
                 chain.ended(cycle);
             }
-            lanes
-                .iter_mut()
-                .filter(|lane| lane.learned.thread.tid == cycle.tid)
-                .for_each(|lane| lane.cycle(cycle.clone()));
+            for lane in lanes.iter_mut().filter(|lane| lane.learned.thread.tid == cycle.tid) {
+                lane.cycle(cycle.clone());
+            }
             chain.follow(&lanes, false);
         }
         chain.follow(&lanes, true);

@@ -1,6 +1,7 @@
 //! Reads the events of an application and accounts for the cycles of its threads, in a separate thread.
 
-use super::chain::Chain;
+use super::breach::{self, Breaches};
+use super::chain::{Chain, Passes};
 use super::lane::Lane;
 use super::learn::Learned;
 use super::marks::{Mark, MarkChain};
@@ -11,8 +12,7 @@ use crate::capture::fair_server;
 use crate::error::ProofError;
 use punctual_check::is_real_time;
 use punctual_explain::{Attribution, ExplainOptions};
-use punctual_measure::Plan;
-use punctual_model::{AppValue, Claim};
+use punctual_model::{AppLate, AppValue, Claim, LateBy};
 use punctual_rt::monotonic;
 use punctual_trace::{Event, Kind};
 use punctual_uapi as uapi;
@@ -23,13 +23,33 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 /// Interval at which the trace is read.
-const EVERY: Duration = Duration::from_millis(20);
+pub(super) const EVERY: Duration = Duration::from_millis(20);
 /// Length of a block of time for claims about quantiles.
 const BLOCK: Nanos = Nanos::from_secs(5);
 /// Number of longest cycles kept per thread.
 const LONGEST: usize = 32;
 /// Time allowed after the phase for cycles released in it to end.
 pub(super) const PATIENCE: Nanos = Nanos::from_millis(500);
+
+/// Number of last cycles of each thread from which those are explained that were late.
+const REMEMBERED: usize = 512;
+/// Maximum number of threads of which it is known whether they belong to the application.
+const WRITERS: usize = 4096;
+
+/// The time in which cycles are counted.
+pub(super) struct Span {
+    /// From the start of recording to the first counted release.
+    pub warmup: Nanos,
+    pub duration: Nanos,
+    /// Number of the largest values to keep.
+    pub keep: usize,
+}
+
+/// Moments for which the events before them are kept.
+pub(super) struct Keeps {
+    pub breaches: Breaches,
+    pub window: Nanos,
+}
 
 #[derive(Default)]
 pub(super) struct Flags {
@@ -51,6 +71,7 @@ pub(super) struct Engine {
     /// For each thread that wrote a mark, true if it belongs to the application.
     writers: HashMap<i32, bool>,
     next_block: Nanos,
+    pub keeps: Option<Keeps>,
     pub failed: Option<String>,
 }
 
@@ -59,7 +80,13 @@ impl Engine {
     ///
     /// # Errors
     /// The kernel's events cannot be recorded.
-    pub fn new(shared: &Shared, plan: &Plan, claims: &[Claim], load: &str) -> Result<Engine, ProofError> {
+    pub fn new(
+        shared: &Shared,
+        span: &Span,
+        claims: &[Claim],
+        load: &str,
+        keeps: Option<Keeps>,
+    ) -> Result<Engine, ProofError> {
         let state = shared.lock().unwrap_or_else(PoisonError::into_inner);
         let mut attribution = Attribution::new(ExplainOptions { most: LONGEST, ..ExplainOptions::default() });
         state.learned.iter().for_each(|learned| attribution.follow(learned.thread.tid, learned.awaited.clone()));
@@ -81,16 +108,24 @@ impl Engine {
         let (threads, marks): (Vec<&Vec<String>>, Vec<&Vec<String>>) =
             names.into_iter().partition(|names| names.iter().all(is_thread));
         let only_real_time = state.learned.iter().all(|learned| is_real_time(learned.thread.scheduling));
-        let recorder = Recorder::start(&calls_of(&state.learned), only_real_time, !marks.is_empty())?;
-        let start = monotonic() + Nanos::from_millis(2) + plan.warmup;
-        let end = start + plan.duration;
-        let lane = |learned: &Learned| Lane::new(learned.clone(), claims, plan.keep, (start, end), load);
+        let with_marks = !marks.is_empty() || keeps.is_some();
+        let mut recorder = Recorder::start(&calls_of(&state.learned), only_real_time, with_marks)?;
+        if let Some(keeps) = &keeps {
+            recorder.hold(keeps.window);
+            attribution.remember(REMEMBERED);
+        }
+        let start = monotonic() + Nanos::from_millis(2) + span.warmup;
+        let end = start + span.duration;
+        let lane = |learned: &Learned| Lane::new(learned.clone(), claims, span.keep, (start, end), load);
         let lanes: Vec<Lane> = state.learned.iter().map(lane).collect();
         drop(state);
-        let chains =
-            threads.into_iter().filter_map(|names| Chain::new(names, &lanes, claims, plan.keep, load)).collect();
-        let marks =
-            marks.into_iter().map(|names| MarkChain::new(names, (start.0, end.0), claims, plan.keep, load)).collect();
+        let mut chains: Vec<Chain> =
+            threads.into_iter().filter_map(|names| Chain::new(names, &lanes, claims, span.keep, load)).collect();
+        let mark_chain = |names: &Vec<String>| MarkChain::new(names, (start.0, end.0), claims, span.keep, load);
+        let mut marks: Vec<MarkChain> = marks.into_iter().map(mark_chain).collect();
+        if let Some(keeps) = &keeps {
+            passes(&mut chains, &mut marks).for_each(|passes| passes.over = keeps.breaches.least(&passes.value.value));
+        }
         let (shared, next_block) = (Arc::clone(shared), start + BLOCK);
         Ok(Engine {
             shared,
@@ -103,6 +138,7 @@ impl Engine {
             marks,
             writers: HashMap::new(),
             next_block,
+            keeps,
             failed: None,
         })
     }
@@ -126,7 +162,11 @@ impl Engine {
         }
     }
 
-    fn take(&mut self) -> Result<(), String> {
+    /// Accounts for the events up to now.
+    ///
+    /// # Errors
+    /// The trace cannot be read, or a program ended.
+    pub fn take(&mut self) -> Result<(), String> {
         let events = self.recorder.take()?;
         for event in &events {
             for (tid, policy) in self.recorder.stream.policies(event) {
@@ -139,11 +179,14 @@ impl Engine {
             for chain in self.chains.iter_mut().filter(|chain| chain.last() == Some(closed.tid)) {
                 chain.ended(&closed);
             }
-            if let Some(lane) = self.lanes.iter_mut().find(|lane| lane.learned.thread.tid == closed.tid) {
-                lane.cycle(closed);
+            let Some(lane) = self.lanes.iter_mut().find(|lane| lane.learned.thread.tid == closed.tid) else { continue };
+            let ended = lane.cycle(closed);
+            if let Some(keeps) = self.keeps.as_mut().filter(|_| lane.counts(ended.release)) {
+                keeps.breaches.cycle(&lane.learned.thread, &ended);
             }
         }
         self.chains.iter_mut().for_each(|chain| chain.follow(&self.lanes, false));
+        self.look_at_running();
         let now = monotonic();
         if now >= self.next_block {
             self.lanes.iter_mut().for_each(Lane::blocks);
@@ -160,20 +203,61 @@ impl Engine {
         }
     }
 
-    /// Passes a mark of the application to the chains that contain it.
+    /// Looks for cycles that last too long already, and for passes that did.
+    fn look_at_running(&mut self) {
+        let Some(Keeps { breaches, window }) = &mut self.keeps else { return };
+        let until = self.recorder.stream.until_ns;
+        for lane in &self.lanes {
+            let thread = &lane.learned.thread;
+            let running = self.attribution.running_since(thread.tid).filter(|release| lane.counts(*release));
+            if let Some(release) = running {
+                breaches.running(thread, release, until, window.0 / 2);
+            }
+        }
+        for passes in passes(&mut self.chains, &mut self.marks) {
+            passes.beyond.drain(..).for_each(|(begin, end)| breaches.pass(&passes.value.value, begin, end));
+        }
+    }
+
+    /// Passes a mark of the application to the chains that have it as a point, and takes note of what it says.
     fn mark(&mut self, event: &Event) {
         if matches!(event.kind, Kind::LostEvents { .. }) {
             self.marks.iter_mut().for_each(MarkChain::forget);
         }
-        let Some((tid, mark)) = Mark::of(event).filter(|_| !self.marks.is_empty()) else { return };
-        let shared = &self.shared;
-        let is_own = self.writers.entry(tid).or_insert_with(|| {
-            let state = shared.lock().unwrap_or_else(PoisonError::into_inner);
-            state.programs.iter().flat_map(Program::threads).any(|thread| thread.tid == tid)
-        });
-        if *is_own {
+        let said = breach::said(event).filter(|_| self.keeps.is_some());
+        let mark = Mark::of(event).filter(|_| !self.marks.is_empty());
+        let Some(tid) = event.tid.filter(|tid| (said.is_some() || mark.is_some()) && self.is_own(*tid)) else { return };
+        if let Some((_, mark)) = mark {
             self.marks.iter_mut().for_each(|chain| chain.mark(&mark, event.t_ns));
         }
+        let followed = self.lanes.iter().map(|lane| &lane.learned.thread).find(|thread| thread.tid == tid);
+        let comm = || event.comm.map(|comm| comm.to_string());
+        let thread = followed.map(|thread| thread.name.clone()).or_else(comm);
+        if let (Some((_, name)), Some(keeps)) = (said, &mut self.keeps) {
+            keeps.breaches.push(AppLate {
+                by: LateBy::Program,
+                at_mono_ns: event.t_ns,
+                thread,
+                tid: Some(tid),
+                name: name.map(str::to_owned),
+                claim: None,
+                value_ns: None,
+                release_mono_ns: None,
+                is_open: false,
+            });
+        }
+    }
+
+    /// True if the thread is one of the application.
+    fn is_own(&mut self, tid: i32) -> bool {
+        if self.writers.len() >= WRITERS {
+            self.writers.clear();
+        }
+        let shared = &self.shared;
+        *self.writers.entry(tid).or_insert_with(|| {
+            let state = shared.lock().unwrap_or_else(PoisonError::into_inner);
+            state.programs.iter().flat_map(Program::threads).any(|thread| thread.tid == tid)
+        })
     }
 
     /// Returns true if all cycles and passes that were released in the phase have ended.
@@ -195,4 +279,8 @@ impl Engine {
         };
         self.lanes.iter().enumerate().filter_map(open).collect()
     }
+}
+
+fn passes<'a>(chains: &'a mut [Chain], marks: &'a mut [MarkChain]) -> impl Iterator<Item = &'a mut Passes> {
+    chains.iter_mut().map(|chain| &mut chain.passes).chain(marks.iter_mut().map(|chain| &mut chain.passes))
 }

@@ -1,12 +1,13 @@
 //! One thread's cycles in one phase.
 
+use super::breach::Ended;
 use super::learn::Learned;
 use crate::meter::{self, Part};
 use crate::shares::Shares;
 use punctual_explain::Closed;
 use punctual_judge::{block_limits, episode_limits};
 use punctual_measure::{Cell, GRID, LIMITS};
-use punctual_model::{AppCycles, AppDelay, AppValue, Claim, Class, CpuResult, Cycle, Distribution};
+use punctual_model::{AppCycles, AppDelay, AppValue, Claim, Class, CpuResult, Cycle, Distribution, WatchAppThread};
 use punctual_rt::Wakeup;
 use punctual_units::{CpuId, Nanos};
 use std::collections::{BTreeMap, VecDeque};
@@ -141,7 +142,15 @@ impl Lane {
         (self.from..self.to).contains(&release)
     }
 
-    pub fn cycle(&mut self, closed: Closed) {
+    /// Counts a cycle. Returns what of it may break a claim.
+    pub fn cycle(&mut self, closed: Closed) -> Ended {
+        let mut ended = Ended {
+            release: closed.release_ns,
+            end: closed.end_ns,
+            ran: closed.ran_ns,
+            jitter: None,
+            skipped: (closed.release_ns, 0),
+        };
         if let Some(pending) = self.pending.take() {
             // Between lost events there may have been others.
             let is_known = closed.is_next && pending.is_timed && closed.is_timed;
@@ -149,6 +158,9 @@ impl Lane {
             if let Some(period) = self.learned.grid.filter(|_| is_known && self.counts(closed.release_ns)) {
                 let between = closed.release_ns.saturating_sub(pending.release_ns);
                 let was_in_time = pending.end_ns.saturating_sub(pending.release_ns) <= period.0;
+                if was_in_time {
+                    ended.skipped = (pending.release_ns, skipped);
+                }
                 self.intervals.count += 1;
                 self.intervals.sum += between;
                 self.intervals.odd += u64::from(was_in_time && between.abs_diff(period.0) > period.0 / 4);
@@ -164,6 +176,7 @@ impl Lane {
             let (cycle, release) = (self.numbers.1, Nanos(closed.start_ns));
             self.numbers.1 += 1;
             let woke = release + Nanos(between.abs_diff(whole));
+            ended.jitter = Some(between.abs_diff(whole));
             self.jitter.cell.record(&Wakeup { cycle, release, woke, skipped: 0 }, u64::MAX);
         }
         if self.recent.len() >= RECENT {
@@ -171,6 +184,14 @@ impl Lane {
         }
         self.recent.push_back(closed.clone());
         self.pending = Some(closed);
+        ended
+    }
+
+    /// Cycles, releases without one, and cycles longer than the period so far; the longest response.
+    pub fn so_far(&self) -> WatchAppThread {
+        let AppCycles { cycles, skipped, overruns, .. } = self.totals;
+        let longest = self.response.cell.worst().first().map(|worst| Nanos(worst.latency));
+        WatchAppThread { thread: self.learned.thread.name.clone(), cycles, skipped, overruns, longest_ns: longest }
     }
 
     /// Returns the number of the next release in the phase, and counts it and the `skipped` ones after it.
@@ -300,6 +321,7 @@ pub(super) mod tests {
                 pid: 7,
                 program: "plc".into(),
                 scheduling: Scheduling::Other { nice: 0 },
+                cpus: None,
                 release: "absolute sleep".into(),
                 released_by: Vec::new(),
                 call: "clock_nanosleep(2)".into(),
@@ -345,7 +367,9 @@ pub(super) mod tests {
     #[test]
     fn cycles_released_in_the_phase_count() {
         let mut lane = lane();
-        (5..25).for_each(|n| lane.cycle(closed(n * MS, 200_000)));
+        for n in 5..25 {
+            lane.cycle(closed(n * MS, 200_000));
+        }
         let (totals, response) = results(lane);
         assert_eq!((totals.cycles, totals.skipped, totals.overruns), (10, 0, 0));
         assert_eq!((response.released, response.max_ns, response.cpu), (Some(10), Some(200_000), CpuId(1)));
@@ -384,7 +408,9 @@ pub(super) mod tests {
     fn a_changed_period_is_said_and_an_overrun_is_none() {
         let with = |cycles: &[(u64, u64)]| {
             let mut lane = lane();
-            cycles.iter().for_each(|(release, length)| lane.cycle(closed(*release, *length)));
+            for (release, length) in cycles {
+                lane.cycle(closed(*release, *length));
+            }
             lane.changed_period()
         };
         let every = |step: u64| (0..).map(move |n| (10 * MS + n * step, 200_000)).take_while(|(t, _)| *t < 20 * MS);

@@ -220,6 +220,7 @@ impl Seen {
                 tid: thread.tid,
                 pid: thread.pid,
                 scheduling: thread.scheduling,
+                cpus: punctual_uapi::affinity(thread.tid).ok(),
                 release: found.release.name().to_owned(),
                 released_by,
                 call: name_of_call,

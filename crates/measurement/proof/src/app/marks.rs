@@ -122,12 +122,12 @@ impl MarkChain {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
     const MS: u64 = 1_000_000;
 
-    fn event(text: &str) -> Event {
+    pub(in crate::app) fn event(text: &str) -> Event {
         let kind = Kind::Print { text: text.into() };
         Event { t_ns: 1, cpu: 0, tid: Some(7), comm: None, flags: None, kind }
     }

@@ -1,7 +1,7 @@
 //! Measures the cycles of an application under one load: an implementation of `Meter`.
 
 use super::Shared;
-use super::engine::{Engine, Flags, PATIENCE};
+use super::engine::{Engine, Flags, PATIENCE, Span};
 use crate::error::ProofError;
 use crate::meter::{Collected, Meter, Stop};
 use punctual_measure::{Cell, Plan};
@@ -28,7 +28,8 @@ pub(super) struct AppMeter {
 /// # Errors
 /// The kernel's events cannot be recorded, or no thread can be started.
 pub(super) fn start(shared: &Shared, plan: &Plan, claims: &[Claim], load: &str) -> Result<Box<dyn Meter>, ProofError> {
-    let engine = Engine::new(shared, plan, claims, load)?;
+    let span = Span { warmup: plan.warmup, duration: plan.duration, keep: plan.keep };
+    let engine = Engine::new(shared, &span, claims, load, None)?;
     let (start, end) = (engine.start, engine.end);
     let first = engine.lanes.first();
     let value = first.map(|lane| (lane.response.value.clone(), lane.learned.thread.period_ns));

@@ -3,9 +3,11 @@
 //! Its threads are observed until it is known in which call each waits for its release ([`learn`]). Then, under each
 //! load, every cycle from a release to the next wait in that call is accounted for ([`punctual_explain::Attribution`]).
 
+mod breach;
 mod chain;
 mod engine;
 mod finding;
+mod keeping;
 mod lane;
 mod learn;
 mod marks;
@@ -16,6 +18,7 @@ mod reaper;
 mod recorder;
 mod takes;
 
+pub use keeping::{AppKeeper, Lates};
 pub use reaper::{REAPER_ARG, reaper_main};
 
 use crate::capture::OfMachine;

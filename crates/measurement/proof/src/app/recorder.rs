@@ -1,10 +1,14 @@
 //! The events of an application's threads, streamed from a private trace instance.
 
+use crate::capture::Saver;
 use crate::error::ProofError;
 use crate::stream::Stream;
+use punctual_directory::Dir;
 use punctual_journal::Journal;
+use punctual_model::{AppWindow, Capture};
 use punctual_trace::Event;
 use punctual_tracefs::{CYCLES, Config, Flight, Instance, Tracefs, TracefsError};
+use punctual_units::Nanos;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Maximum length of a filter: the kernel accepts at most a page of text (kernel/trace/trace_events_filter.c).
@@ -80,7 +84,33 @@ impl Recorder {
         self.stream.take(flight).map_err(|e| format!("the trace could not be read: {e}"))
     }
 
-    /// Returns the number of events that were overwritten or dropped.
+    /// Keeps the events for this time after they were returned, so that windows of them can be saved.
+    pub fn hold(&mut self, window: Nanos) {
+        if let Some(flight) = &mut self.flight {
+            flight.hold(window.0);
+        }
+    }
+
+    /// Saves a window of the last events as `file`, and what is known about it beside it.
+    ///
+    /// # Errors
+    /// A file could not be written.
+    pub fn save(
+        &mut self,
+        saver: &mut Saver,
+        dir: &Dir,
+        (phase, file): (&str, String),
+        (from, to): (u64, u64),
+        application: AppWindow,
+    ) -> std::io::Result<Capture> {
+        let Some(flight) = &mut self.flight else { return Err(std::io::ErrorKind::NotConnected.into()) };
+        let mut capture = saver.capture(flight, phase, file, (from, to));
+        capture.application = Some(application);
+        saver.save(flight, dir, std::slice::from_mut(&mut capture))?;
+        Ok(capture)
+    }
+
+    /// Events that the kernel could not record.
     pub fn lost(&self) -> u64 {
         let Some(flight) = &self.flight else { return 0 };
         let all = flight.statistics();

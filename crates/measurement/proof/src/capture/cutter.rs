@@ -16,9 +16,63 @@ use std::path::{Path, PathBuf};
 pub struct Cutter {
     flight: Flight,
     before: Nanos,
+    saver: Saver,
+    tracing: Tracing,
+}
+
+/// Saves windows, with what is known besides their events.
+pub(crate) struct Saver {
     log: Log,
     machine: facts::OfMachine,
-    tracing: Tracing,
+}
+
+impl Saver {
+    pub fn new() -> Saver {
+        Saver { log: Log::open(), machine: facts::OfMachine::read() }
+    }
+
+    /// A window that is to be saved as `file`.
+    pub fn capture(&mut self, flight: &Flight, phase: &str, file: String, (from, to): (u64, u64)) -> Capture {
+        Capture {
+            phase: phase.to_owned(),
+            file,
+            from_mono_ns: from,
+            to_mono_ns: to,
+            late: Vec::new(),
+            overwritten: Vec::new(),
+            policies: Default::default(),
+            fair_server: facts::fair_server(),
+            tracer: flight.main_tracer(),
+            throttled: self.log.throttled(),
+            kernel: self.machine.kernel.clone(),
+            guest: self.machine.guest,
+            rt_group_sched: self.machine.rt_group_sched,
+            released: Vec::new(),
+            application: None,
+        }
+    }
+
+    /// Writes each window into `dir`, and facts about it into a `.json` file next to it.
+    ///
+    /// # Errors
+    /// A file could not be written.
+    pub fn save(&self, flight: &mut Flight, dir: &Dir, captures: &mut [Capture]) -> std::io::Result<()> {
+        dir.make_dir("traces")?;
+        let cut = |capture: &Capture| Cut {
+            from_ns: capture.from_mono_ns,
+            to_ns: capture.to_mono_ns,
+            name: (&capture.file).into(),
+        };
+        let cuts: Vec<Cut> = captures.iter().map(cut).collect();
+        let kept = flight.cut(dir, &cuts)?;
+        for (capture, kept) in captures.iter_mut().zip(kept) {
+            capture.overwritten = kept.overwritten.into_iter().map(CpuId).collect();
+            capture.policies = facts::policies(dir, &capture.file);
+            // A killed program must not leave an empty file, which a reader would treat as damaged.
+            dir.replace(note(&capture.file), &punctual_rundir::capture_text(capture), false)?;
+        }
+        Ok(())
+    }
 }
 
 impl Cutter {
@@ -45,13 +99,7 @@ impl Cutter {
         };
         // Two periods include the start of the timer; 5 ms show what the CPU did before it.
         let before = Nanos((2 * period.0).clamp(5_000_000, 100_000_000));
-        Ok(Cutter {
-            flight: Flight::new(instance)?,
-            before,
-            log: Log::open(),
-            machine: facts::OfMachine::read(),
-            tracing,
-        })
+        Ok(Cutter { flight: Flight::new(instance)?, before, saver: Saver::new(), tracing })
     }
 
     pub fn tracing(&self) -> &Tracing {
@@ -65,7 +113,7 @@ impl Cutter {
 
     /// Skips the messages that the kernel log already has.
     pub fn begin_log(&mut self) {
-        self.log = Log::open();
+        self.saver.log = Log::open();
     }
 
     /// Returns complete windows around late wakeups, in chronological order, merged where they overlap. Only the worst
@@ -80,34 +128,12 @@ impl Cutter {
     /// # Errors
     /// A file could not be written.
     pub fn cut(&mut self, dir: &Dir, phase: &str, windows: Vec<(String, Window)>) -> std::io::Result<Vec<Capture>> {
-        dir.make_dir("traces")?;
-        let (mut cuts, mut captures) = (Vec::new(), Vec::new());
+        let mut captures = Vec::new();
         for (file, window) in windows {
-            cuts.push(Cut { from_ns: window.from, to_ns: window.to, name: (&file).into() });
-            captures.push(Capture {
-                phase: phase.to_owned(),
-                file,
-                from_mono_ns: window.from,
-                to_mono_ns: window.to,
-                late: window.late,
-                overwritten: Vec::new(),
-                policies: Default::default(),
-                fair_server: facts::fair_server(),
-                tracer: self.flight.main_tracer(),
-                throttled: self.log.throttled(),
-                kernel: self.machine.kernel.clone(),
-                guest: self.machine.guest,
-                rt_group_sched: self.machine.rt_group_sched,
-                released: Vec::new(),
-            });
+            let capture = self.saver.capture(&self.flight, phase, file, (window.from, window.to));
+            captures.push(Capture { late: window.late, ..capture });
         }
-        let kept = self.flight.cut(dir, &cuts)?;
-        for (capture, kept) in captures.iter_mut().zip(kept) {
-            capture.overwritten = kept.overwritten.into_iter().map(CpuId).collect();
-            capture.policies = facts::policies(dir, &capture.file);
-            // A killed program must not leave an empty file, which a reader would treat as damaged.
-            dir.replace(note(&capture.file), &punctual_rundir::capture_text(capture), false)?;
-        }
+        self.saver.save(&mut self.flight, dir, &mut captures)?;
         Ok(captures)
     }
 

@@ -22,6 +22,7 @@ pub(crate) use stacks::Namer;
 pub use choose::Window;
 use choose::{Late, MOST};
 pub use cutter::Cutter;
+pub(crate) use cutter::Saver;
 use punctual_directory::Dir;
 use punctual_measure::{Bell, Cell};
 use punctual_model::{Capture, LateWakeup, PhaseTrace, Tracing};

@@ -67,7 +67,7 @@ pub fn html(recording: &Recording, verdict: &Verdict, run: &str) -> String {
     ];
     let sections = [
         ("why", "Why", crate::why::section(recording) + &work::worst(&page)),
-        ("app", "Application", crate::application::html(recording)),
+        ("app", "Application", crate::application::html(recording, verdict)),
         ("late", "How late", late.concat()),
         ("time", "Over time", charts::over_time(&page)),
         ("loads", "Loads", work::loads(&page)),

@@ -33,7 +33,7 @@ pub fn text(recording: &Recording, verdict: &Verdict, style: TextStyle) -> Strin
     section(&mut page, "Evidence", &words::evidence::from_figures(&figures));
     section(&mut page, "Beyond the data", &words::tails(recording, verdict));
     crate::why::text_section(&mut page, recording);
-    recording.application.iter().for_each(|application| crate::application::section(&mut page, application));
+    recording.application.iter().for_each(|application| crate::application::section(&mut page, application, verdict));
     worst(&mut page, recording);
     section(&mut page, "Over time", &words::maxima(recording).into_iter().collect::<Vec<_>>());
     audit::section(&mut page, &recording.findings);

@@ -148,6 +148,8 @@ fn facts(recording: &Recording, verdict: &Verdict, style: TextStyle) -> Vec<Stri
     if !bounds.is_empty() {
         lines.extend(cut(&tagged(style, "Bounds ", Tint::Strong, &bounds.join("; ")), 1));
     }
+    let margin = crate::application::least_margin(verdict);
+    lines.extend(margin.into_iter().flat_map(|text| cut(&tagged(style, "Margin ", Tint::Strong, &text), 1)));
     lines.extend(audit(&recording.findings, style));
     lines
 }

@@ -1,4 +1,6 @@
-use super::text::{columns, headline, newest, not_measured, said, sentence, settings};
+use super::text::{
+    about_application, columns, headline, late_sentence, newest, newest_late, not_measured, said, sentence, settings,
+};
 use crate::date::utc;
 use crate::html::document;
 use crate::html::write::{esc, figure, list, table};
@@ -26,10 +28,17 @@ pub fn watch_html(watched: &Watched) -> String {
     let gaps: Vec<String> = not_measured(watched).into_iter().take(MOST).map(|one| harmless(&one)).collect();
     let said: Vec<String> = said(watched).iter().map(|one| harmless(one)).collect();
     let watch = &watched.watch;
+    let app: Vec<String> = watch.application.iter().flat_map(about_application).map(|one| harmless(&one)).collect();
+    let late: Vec<String> = newest_late(watched).take(MOST).map(|one| harmless(&late_sentence(one))).collect();
+    let application = match (&app[..], &late[..]) {
+        ([], []) => String::new(),
+        _ => list("", &app) + &list("", &late),
+    };
     let sections = [
         ("series", "Over time", chart.unwrap_or_default()),
         ("figures", "Largest latencies", table(&by_cpu(watched))),
         ("maxima", "New maxima, newest first", list("", &maxima)),
+        ("application", "Application, the last moments at which it was late first", application),
         ("notes", "Gaps and other events", list("", &gaps)),
         ("method", "Method", list("", &said)),
     ];

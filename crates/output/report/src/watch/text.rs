@@ -1,7 +1,7 @@
 use crate::clean::line;
 use crate::date::utc;
 use crate::number::{bytes, count, nanos, plural};
-use punctual_model::{EndedBy, Watch, WatchLine, WatchMaximum, Watched};
+use punctual_model::{AppLate, EndedBy, LateBy, Watch, WatchApp, WatchLate, WatchLine, WatchMaximum, Watched};
 use punctual_units::Nanos;
 use std::fmt::Write;
 
@@ -18,6 +18,7 @@ pub fn watch_text(watched: &Watched) -> String {
     let _ = writeln!(out, "{}\n", line(&settings(watch)));
     table(&mut out, watched);
     maxima(&mut out, watched);
+    application(&mut out, watched);
     gaps(&mut out, watched);
     remarks(&mut out, watched);
     out
@@ -32,8 +33,9 @@ pub fn watch_started(watch: &Watch, out: &str, duration: Option<Nanos>) -> Strin
         Some(_) => String::new(),
         None => format!("Explains every new maximum of a CPU above {} from a trace.\n", settings.trace_above_ns),
     };
+    let app = watch.application.as_ref().map(|app| app_started(app, watch.pid) + "\n").unwrap_or_default();
     format!(
-        "measures CPUs {} {long}: a {} thread on each wakes every {}.\n{traced}\
+        "{app}measures CPUs {} {long}: a {} thread on each wakes every {}.\n{traced}\
          Writes to {out} every 5 s, at most {} for each CPU and day.\n\
          To see it: punctual watch --attach {out}; to stop it: Ctrl-C or SIGTERM.",
         settings.cpus,
@@ -138,6 +140,113 @@ fn maxima(out: &mut String, watched: &Watched) {
     }
 }
 
+/// Formats what of an application is watched.
+fn app_started(app: &WatchApp, pid: u32) -> String {
+    let threads: Vec<&str> = app.threads.iter().map(|thread| thread.name.as_str()).collect();
+    let claims = match (app.claims.as_slice(), app.is_proposed) {
+        ([], _) => "no thread has a period, so only the program itself can say that it is late".to_owned(),
+        (claims, true) => format!("late if one is broken of '{}' (from the periods found)", claims.join("', '")),
+        (claims, false) => format!("late if one is broken of '{}'", claims.join("', '")),
+    };
+    let says = match &app.no_marks {
+        None => format!("a line `punctual: late` in trace_marker, or kill -USR1 {pid}"),
+        Some(why) => format!("kill -USR1 {pid} ({why})"),
+    };
+    format!(
+        "watches the cycles of {} ({}): {claims}.\nKeeps and explains the {} before that, and before {says}.",
+        app.program,
+        threads.join(", "),
+        app.window_ns
+    )
+}
+
+pub(super) fn newest_late(watched: &Watched) -> impl Iterator<Item = &WatchLate> {
+    watched.lines.iter().rev().filter_map(|line| match line {
+        WatchLine::Late(late) => Some(late),
+        _ => None,
+    })
+}
+
+/// Formats a moment: `2026-11-26T20:00:00Z  control said it is late (axis): CPU1 cycle of 1.2 ms: ran 200 µs …`.
+pub(super) fn late_sentence(late: &WatchLate) -> String {
+    let why = match (&late.verdict, &late.why_not) {
+        (Some(verdict), _) => verdict.clone(),
+        (None, Some(why)) => format!("not explained: {why}"),
+        (None, None) => "not explained".into(),
+    };
+    let trace = match (&late.segment, &late.trace) {
+        (Some(segment), Some(trace)) => format!(" ({segment}/{trace})"),
+        _ => String::new(),
+    };
+    format!("{}  {}: {why}{trace}", utc(late.real_ns), moment(&late.late))
+}
+
+fn moment(late: &AppLate) -> String {
+    let thread = late.thread.as_deref().unwrap_or("the program");
+    let name = late.name.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
+    match (late.by, &late.claim, late.value_ns) {
+        (LateBy::Program, ..) => format!("{thread} said it is late{name}"),
+        (LateBy::Signal, ..) => "a signal said it is late".into(),
+        (LateBy::Claim, claim, Some(value)) => {
+            let open = if late.is_open { " so far" } else { "" };
+            format!("{}: {value}{open}", claim.as_deref().unwrap_or("a claim"))
+        }
+        (LateBy::Claim, claim, None) => format!("{}: releases without a cycle", claim.as_deref().unwrap_or("a claim")),
+    }
+}
+
+/// Sentences about the application and its cycles.
+pub(super) fn about_application(app: &WatchApp) -> Vec<String> {
+    let late = &app.late;
+    let mut said = vec![format!(
+        "{}: late {} since the start: {} explained, {} only counted because they followed another too closely, {} not explained; \
+         {} before each is kept",
+        app.program,
+        plural(late.seen, "time", "times"),
+        count(late.explained),
+        count(late.too_many),
+        count(late.failed),
+        app.window_ns
+    )];
+    said.extend(app.cycles.iter().map(|thread| {
+        let longest = thread.longest_ns.map_or_else(String::new, |longest| format!(", the longest {longest}"));
+        format!(
+            "{}: {}{longest}, {} longer than the period, {} skipped",
+            thread.thread,
+            plural(thread.cycles, "cycle", "cycles"),
+            count(thread.overruns),
+            count(thread.skipped)
+        )
+    }));
+    if app.lost_events > 0 {
+        said.push(format!(
+            "{} kernel events were overwritten before they were read: cycles and moments among them are missing",
+            count(app.lost_events)
+        ));
+    }
+    said.extend(app.no_marks.as_ref().map(|why| format!("what the program writes to trace_marker is not seen: {why}")));
+    said.extend(app.ended.as_ref().map(|why| format!("NOT WATCHED ANY MORE: {why}")));
+    said
+}
+
+fn application(out: &mut String, watched: &Watched) {
+    let all = newest_late(watched).count();
+    let app = watched.watch.application.as_ref();
+    if app.is_none() && all == 0 {
+        return;
+    }
+    let _ = writeln!(out, "\nApplication:");
+    app.map(about_application).unwrap_or_default().iter().for_each(|text| {
+        let _ = writeln!(out, "  {}", line(text));
+    });
+    newest_late(watched).take(MOST).for_each(|late| {
+        let _ = writeln!(out, "  {}", line(&late_sentence(late)));
+    });
+    if all > MOST {
+        let _ = writeln!(out, "  and {} earlier", all - MOST);
+    }
+}
+
 pub(super) fn not_measured(watched: &Watched) -> Vec<String> {
     let gap = |line: &WatchLine| match line {
         WatchLine::Gap { from_real_ns, to_real_ns, why } => {
@@ -210,4 +319,75 @@ fn remarks(out: &mut String, watched: &Watched) {
     said(watched).iter().for_each(|text| {
         let _ = writeln!(out, "{}", line(text));
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use punctual_model::{WatchAppThread, WatchLates};
+
+    #[test]
+    fn a_moment_is_said_by_whom_and_why() {
+        let mut late = WatchLate {
+            real_ns: 0,
+            late: AppLate {
+                by: LateBy::Program,
+                at_mono_ns: 1,
+                thread: Some("control".into()),
+                tid: Some(7),
+                name: Some("axis".into()),
+                claim: None,
+                value_ns: None,
+                release_mono_ns: None,
+                is_open: false,
+            },
+            segment: Some("runs/a".into()),
+            verdict: Some("CPU1 cycle of 1 ms".into()),
+            why_not: None,
+            trace: None,
+        };
+        let said = |late: &WatchLate| late_sentence(late).split_once("  ").unwrap().1.to_owned();
+        assert_eq!(said(&late), "control said it is late (axis): CPU1 cycle of 1 ms");
+        (late.late.by, late.trace) = (LateBy::Signal, Some("traces/1.dat".into()));
+        assert_eq!(said(&late), "a signal said it is late: CPU1 cycle of 1 ms (runs/a/traces/1.dat)");
+        (late.late.by, late.late.claim) = (LateBy::Claim, Some("late(control) = 0".into()));
+        (late.verdict, late.why_not) = (None, Some("no window".into()));
+        assert!(said(&late).starts_with("late(control) = 0: releases without a cycle: not explained: no window"));
+        (late.late.value_ns, late.late.is_open) = (Some(Nanos::from_millis(2)), true);
+        assert!(said(&late).starts_with("late(control) = 0: 2.00 ms so far: not explained"));
+    }
+
+    #[test]
+    fn what_is_missing_of_an_application_is_said() {
+        let app = WatchApp {
+            program: "./plc".into(),
+            threads: Vec::new(),
+            claims: Vec::new(),
+            is_proposed: true,
+            window_ns: Nanos::from_millis(20),
+            cycles: vec![WatchAppThread {
+                thread: "control".into(),
+                cycles: 1,
+                skipped: 2,
+                overruns: 0,
+                longest_ns: Some(Nanos(7)),
+            }],
+            late: WatchLates { seen: 4, explained: 1, too_many: 2, failed: 1 },
+            lost_events: 9,
+            no_marks: Some("old".into()),
+            ended: Some("./plc ended".into()),
+        };
+        let said = about_application(&app).join("\n");
+        for part in [
+            "./plc: late 4 times since the start: 1 explained, 2 only counted",
+            "control: 1 cycle, the longest 7 ns, 0 longer than the period, 2 skipped",
+            "9 kernel events were overwritten",
+            "is not seen: old",
+            "NOT WATCHED ANY MORE: ./plc ended",
+        ] {
+            assert!(said.contains(part), "{part}: {said}");
+        }
+        assert!(app_started(&app, 4).contains("no thread has a period, so only the program itself"));
+        assert!(app_started(&app, 4).ends_with("before kill -USR1 4 (old)."), "{}", app_started(&app, 4));
+    }
 }

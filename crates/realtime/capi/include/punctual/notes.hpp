@@ -107,6 +107,8 @@ public:
     /// One write(2); any thread may, also a real-time one.
     status mark(const char *name) noexcept { return detail::of(prt_mark(handle_.get(), name)); }
     status mark(const char *name, std::uint64_t value) noexcept { return detail::of(prt_mark_value(handle_.get(), name, value)); }
+    /// The program is late: `punctual watch --app` keeps and explains the events before it.
+    status late(const char *name = nullptr) noexcept { return detail::of(prt_late(handle_.get(), name)); }
     prt_mark_counts counts() const noexcept
     {
         prt_mark_counts now{};

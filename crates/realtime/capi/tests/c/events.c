@@ -354,6 +354,9 @@ static void marks(void)
     CHECK(written == PRT_STATUS_OK || written == PRT_STATUS_REFUSED);
     EXPECT(written, prt_mark_value(marks, "step", 7));
     EXPECT(written, prt_marks_check(marks));
+    EXPECT(written, prt_late(marks, NULL));
+    EXPECT(written, prt_late(marks, "axis"));
+    EXPECT(PRT_STATUS_NULL, prt_late(NULL, NULL));
     EXPECT(PRT_STATUS_INVALID, prt_mark(marks, "\xff"));
     EXPECT(PRT_STATUS_NULL, prt_mark(marks, NULL));
     EXPECT(PRT_STATUS_NULL, prt_mark(NULL, "begin"));
@@ -362,7 +365,7 @@ static void marks(void)
     EXPECT(PRT_STATUS_NULL, prt_marks_counts(NULL, &counts));
     EXPECT(PRT_STATUS_NULL, prt_marks_counts(marks, NULL));
     EXPECT(PRT_STATUS_OK, prt_marks_counts(marks, &counts));
-    CHECK(written == PRT_STATUS_OK ? counts.written == 2 && counts.failed == 0 : counts.written == 0 && counts.failed == 2);
+    CHECK(written == PRT_STATUS_OK ? counts.written == 4 && counts.failed == 0 : counts.written == 0 && counts.failed == 4);
     prt_marks_free(marks);
     prt_marks_free(NULL);
 }

@@ -81,7 +81,27 @@ impl Cycles {
     /// Release of the thread's cycle that has not ended, or of which not everything is known.
     pub fn open_since(&self, tid: i32) -> Option<u64> {
         let closing = self.followed.get(&tid).and_then(|followed| followed.closing.as_ref());
-        closing.map(|closed| closed.release_ns).or(self.open.get(&tid).map(|open| open.release))
+        closing.map(|closed| closed.release_ns).or(self.running_since(tid))
+    }
+
+    /// Release of the thread's cycle in which it has not called its wait again.
+    pub fn running_since(&self, tid: i32) -> Option<u64> {
+        self.open.get(&tid).map(|open| open.release)
+    }
+
+    /// Releases and ends of the last cycles of a thread that are remembered, oldest first.
+    pub fn recent(&self, tid: i32) -> impl Iterator<Item = (u64, u64)> {
+        self.followed
+            .get(&tid)
+            .into_iter()
+            .flat_map(|followed| &followed.recent)
+            .map(|(open, end)| (open.release, *end))
+    }
+
+    /// One of them.
+    pub fn remembered(&self, machine: &Machine, facts: &Facts, tid: i32, release: u64) -> Option<Cycle> {
+        let (open, end) = self.followed.get(&tid)?.recent.iter().rev().find(|(open, _)| open.release == release)?;
+        Some(close(machine, facts, tid, open.clone(), *end))
     }
 
     pub(super) fn broken(&mut self, tid: i32) {
@@ -204,8 +224,9 @@ impl Cycles {
         let length = event.t_ns.saturating_sub(open.release);
         let is_long = followed.longest.len() < most || followed.longest.last().is_some_and(|l| length > l.length_ns);
         if is_long {
-            keep(&mut followed.longest, close(machine, facts, tid, open, event.t_ns), most);
+            keep(&mut followed.longest, close(machine, facts, tid, open.clone(), event.t_ns), most);
         }
+        followed.remember(open, event.t_ns, self.remembered);
     }
 
     fn returned(&mut self, machine: &Machine, event: &Event, result: i64) {

@@ -1,9 +1,11 @@
 //! A thread of which the call is known in which it waits for its release.
 
+use super::Open;
 use super::calls::{Closed, Given};
 use super::pending::{Pending, Released};
 use punctual_cycles::Awaited;
 use punctual_model::Cycle;
+use std::collections::VecDeque;
 
 /// Maximum number of wakeups by one thread that are followed in a cycle. A thread that wakes others more often is not
 /// followed further.
@@ -22,6 +24,8 @@ pub(super) struct Followed {
     /// Whom it has released since its last wait.
     given: Vec<Given>,
     pub longest: Vec<Cycle>,
+    /// The last cycles and their ends, oldest first.
+    pub recent: VecDeque<(Open, u64)>,
     /// Cycles that were seen in part.
     pub broken: u64,
     /// One was, or none has ended yet.
@@ -50,6 +54,7 @@ impl Followed {
             closing: None,
             given: Vec::new(),
             longest: Vec::new(),
+            recent: VecDeque::new(),
             broken: 0,
             has_gap: true,
         }
@@ -62,6 +67,15 @@ impl Followed {
         self.pending.forget();
         self.given.clear();
         self.closing.take()
+    }
+
+    pub fn remember(&mut self, open: Open, end: u64, most: usize) {
+        if self.recent.len() >= most {
+            self.recent.pop_front();
+        }
+        if most > 0 {
+            self.recent.push_back((open, end));
+        }
     }
 
     pub fn is_asleep(&self) -> bool {

@@ -1,0 +1,51 @@
+//! Moments at which an application was late, for which the events before them are kept.
+
+use crate::Cycle;
+use punctual_units::Nanos;
+use serde::{Deserialize, Serialize};
+
+/// What said that an application was late.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum LateBy {
+    /// One of its threads wrote `punctual: late` to trace_marker.
+    Program,
+    /// `watch` received SIGUSR1.
+    Signal,
+    /// A claim was broken.
+    Claim,
+}
+
+/// A moment at which an application was late.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct AppLate {
+    pub by: LateBy,
+    /// CLOCK_MONOTONIC time of the line, of the arrival of the signal, or of the end of the cycle that broke the claim.
+    pub at_mono_ns: u64,
+    /// Name of the thread that wrote the line or whose cycle broke the claim; null for a signal and for a chain.
+    pub thread: Option<String>,
+    /// ID of that thread.
+    pub tid: Option<i32>,
+    /// NAME of the line `punctual: late NAME`.
+    pub name: Option<String>,
+    /// The claim that was broken.
+    pub claim: Option<String>,
+    /// The value that broke it; null for releases without a cycle.
+    pub value_ns: Option<Nanos>,
+    /// CLOCK_MONOTONIC time at which that cycle or pass was released.
+    pub release_mono_ns: Option<u64>,
+    /// True if that cycle had not ended.
+    pub is_open: bool,
+}
+
+/// What is known about a window of an application's events besides these.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct AppWindow {
+    /// The moments for which it was kept.
+    pub late: Vec<AppLate>,
+    /// The cycle that explains each moment, in the order of `late`; null if there is none.
+    pub cycles: Vec<Option<Cycle>>,
+}

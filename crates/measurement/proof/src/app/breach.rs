@@ -1,0 +1,259 @@
+//! Moments at which the application is late: a single cycle or pass breaks a claim, or the program says so.
+
+use crate::error::ProofError;
+use punctual_model::{AppLate, AppThread, AppValue, Claim, LateBy, Quantity};
+use punctual_trace::{Event, Kind};
+use punctual_units::Nanos;
+use std::collections::HashMap;
+
+/// Begins the line with which a program says that it is late.
+const LINE: &str = "punctual: late";
+/// Maximum number of moments that wait for [`Breaches::take`].
+const WAITING: usize = 64;
+
+/// A claim that one value breaks.
+struct Bound {
+    claim: String,
+    value: AppValue,
+    /// Values from here on break it.
+    from: u64,
+    /// A release without a cycle breaks it as well.
+    is_of_misses: bool,
+}
+
+/// What of a cycle that has ended may break a claim.
+pub(super) struct Ended {
+    pub release: u64,
+    pub end: u64,
+    pub ran: u64,
+    pub jitter: Option<u64>,
+    /// The thread's last release before this one, and its number of releases without a cycle since then.
+    pub skipped: (u64, u64),
+}
+
+#[derive(Default)]
+pub(super) struct Breaches {
+    bounds: Vec<Bound>,
+    found: Vec<AppLate>,
+    /// Moments for which there was no place.
+    left_out: u64,
+    /// The cycle of each thread that was late before it had ended, by its release.
+    open: HashMap<i32, u64>,
+}
+
+impl Breaches {
+    /// # Errors
+    /// One cycle cannot break the claim, as it is about a share or a quantile.
+    pub fn new(claims: &[Claim], threads: &[AppThread]) -> Result<Breaches, ProofError> {
+        let bound = |claim: &Claim| {
+            let value = claim.of.clone()?;
+            let period = threads.iter().find(|thread| Some(&thread.name) == value.threads().first())?.period_ns;
+            let (from, is_of_misses) = match claim.quantity {
+                Quantity::Max(limit) => (limit.0, false),
+                Quantity::NoneMissed => (period?.0 + 1, true),
+                _ => return None,
+            };
+            Some(Bound { claim: claim.to_string(), value, from, is_of_misses })
+        };
+        let of_marks = |claim: &Claim| match (&claim.of, claim.quantity) {
+            (Some(value @ AppValue::Chain(_)), Quantity::Max(limit)) => {
+                Some(Bound { claim: claim.to_string(), value: value.clone(), from: limit.0, is_of_misses: false })
+            }
+            _ => None,
+        };
+        let mut bounds = Vec::new();
+        for claim in claims {
+            bounds.push(of_marks(claim).or_else(|| bound(claim)).ok_or_else(|| {
+                ProofError::Usage(format!(
+                    "`{claim}`: the moment at which it breaks is not that of one cycle; claims for watch are of the form \
+                     response(THREAD) < 800us, late(THREAD) = 0, jitter, cpu or chain(A > B) < 2ms"
+                ))
+            })?);
+        }
+        Ok(Breaches { bounds, ..Breaches::default() })
+    }
+
+    /// The least pass of a chain that breaks a claim; `None` if none is claimed.
+    pub fn least(&self, chain: &AppValue) -> Option<u64> {
+        self.bounds.iter().filter(|bound| bound.value == *chain).map(|bound| bound.from).min()
+    }
+
+    pub fn cycle(&mut self, thread: &AppThread, ended: &Ended) {
+        let Ended { release, end, ran, jitter, skipped } = *ended;
+        let was_said = self.open.remove(&thread.tid) == Some(release);
+        let mut found = Vec::new();
+        for bound in self.bounds.iter().filter(|bound| bound.value.threads().iter().eq([&thread.name])) {
+            let value = match bound.value {
+                AppValue::Response(_) => (!was_said).then_some(end.saturating_sub(release)),
+                AppValue::Cpu(_) => Some(ran),
+                AppValue::Jitter(_) => jitter,
+                AppValue::Chain(_) => None,
+            };
+            if let Some(value) = value.filter(|value| *value >= bound.from) {
+                found.push(broken(bound, Some(thread), Some(value), release, end));
+            } else if bound.is_of_misses && skipped.1 > 0 {
+                found.push(broken(bound, Some(thread), None, skipped.0, end));
+            }
+        }
+        found.into_iter().for_each(|late| self.push(late));
+    }
+
+    /// A cycle that had not ended at `now`. It is late before its end only if it is by `patience`, since the events of
+    /// the whole cycle explain more.
+    pub fn running(&mut self, thread: &AppThread, release: u64, now: u64, patience: u64) {
+        let response = now.saturating_sub(release);
+        let is_late = |bound: &&Bound| {
+            matches!(&bound.value, AppValue::Response(name) if *name == thread.name)
+                && response >= bound.from.saturating_add(patience)
+        };
+        let Some(bound) = self.bounds.iter().find(is_late) else { return };
+        if self.open.insert(thread.tid, release) != Some(release) {
+            let late = broken(bound, Some(thread), Some(response), release, now);
+            self.push(AppLate { is_open: true, ..late });
+        }
+    }
+
+    /// A pass of a chain.
+    pub fn pass(&mut self, chain: &AppValue, begin: u64, end: u64) {
+        let length = end.saturating_sub(begin);
+        let found: Vec<AppLate> = self
+            .bounds
+            .iter()
+            .filter(|bound| bound.value == *chain && length >= bound.from)
+            .map(|bound| broken(bound, None, Some(length), begin, end))
+            .collect();
+        found.into_iter().for_each(|late| self.push(late));
+    }
+
+    pub fn push(&mut self, late: AppLate) {
+        match self.found.len() < WAITING {
+            true => self.found.push(late),
+            false => self.left_out += 1,
+        }
+    }
+
+    /// The moments since the last call, and the number of those left out.
+    pub fn take(&mut self) -> (Vec<AppLate>, u64) {
+        (std::mem::take(&mut self.found), std::mem::take(&mut self.left_out))
+    }
+}
+
+fn broken(bound: &Bound, thread: Option<&AppThread>, value: Option<u64>, release: u64, at: u64) -> AppLate {
+    AppLate {
+        by: LateBy::Claim,
+        at_mono_ns: at,
+        thread: thread.map(|thread| thread.name.clone()),
+        tid: thread.map(|thread| thread.tid),
+        name: None,
+        claim: Some(bound.claim.clone()),
+        value_ns: value.map(Nanos),
+        release_mono_ns: Some(release),
+        is_open: false,
+    }
+}
+
+/// The thread that says that it is late, and NAME of its line `punctual: late NAME`.
+pub(super) fn said(event: &Event) -> Option<(i32, Option<&str>)> {
+    let Kind::Print { text } = &event.kind else { return None };
+    let rest = text.lines().next()?.trim_end().strip_prefix(LINE)?;
+    let name = match rest.strip_prefix(' ') {
+        Some(name) => Some(name.trim()).filter(|name| !name.is_empty()),
+        None if rest.is_empty() => None,
+        None => return None,
+    };
+    Some((event.tid?, name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::lane::tests::lane_of;
+    use crate::app::marks::tests::event;
+
+    const MS: u64 = 1_000_000;
+
+    fn thread() -> AppThread {
+        lane_of("control", 7).learned.thread
+    }
+
+    fn breaches(claims: &[&str]) -> Breaches {
+        let claims: Vec<Claim> = claims.iter().map(|claim| claim.parse().unwrap()).collect();
+        Breaches::new(&claims, &[thread()]).unwrap()
+    }
+
+    fn ended(release: u64, response: u64) -> Ended {
+        Ended { release, end: release + response, ran: response / 2, jitter: Some(0), skipped: (0, 0) }
+    }
+
+    fn found(breaches: &mut Breaches) -> Vec<(String, Option<u64>, u64, bool)> {
+        let of = |late: AppLate| (late.claim.unwrap(), late.value_ns.map(|ns| ns.0), late.at_mono_ns, late.is_open);
+        breaches.take().0.into_iter().map(of).collect()
+    }
+
+    #[test]
+    fn a_value_at_the_limit_breaks_a_claim_and_one_below_does_not() {
+        let mut all = breaches(&["response(control) < 800us", "cpu(control) < 500us", "jitter(control) < 50us"]);
+        all.cycle(&thread(), &ended(MS, 799_999));
+        assert!(found(&mut all).is_empty());
+        all.cycle(&thread(), &ended(2 * MS, 800_000));
+        assert_eq!(found(&mut all), [("response(control) < 800us".into(), Some(800_000), 2_800_000, false)]);
+        all.cycle(&thread(), &Ended { jitter: Some(60_000), ..ended(3 * MS, 1_100_000) });
+        let values: Vec<Option<u64>> = found(&mut all).into_iter().map(|one| one.1).collect();
+        assert_eq!(values, [Some(1_100_000), Some(550_000), Some(60_000)]);
+        all.cycle(&AppThread { name: "other".into(), ..thread() }, &ended(4 * MS, 5 * MS));
+        assert!(found(&mut all).is_empty());
+    }
+
+    #[test]
+    fn late_is_longer_than_the_period_or_without_a_cycle() {
+        let mut all = breaches(&["late(control) = 0"]);
+        all.cycle(&thread(), &ended(MS, MS));
+        assert!(found(&mut all).is_empty());
+        all.cycle(&thread(), &ended(2 * MS, MS + 1));
+        all.cycle(&thread(), &Ended { skipped: (3 * MS, 2), ..ended(6 * MS, MS / 2) });
+        let said: Vec<_> = found(&mut all).into_iter().map(|one| (one.1, one.2)).collect();
+        assert_eq!(said, [(Some(MS + 1), 3 * MS + 1), (None, 6 * MS + MS / 2)]);
+    }
+
+    #[test]
+    fn a_cycle_that_does_not_end_is_said_once() {
+        let mut all = breaches(&["response(control) < 800us"]);
+        all.running(&thread(), MS, 10 * MS, 10 * MS);
+        assert!(found(&mut all).is_empty(), "it may end soon");
+        all.running(&thread(), MS, 12 * MS, 10 * MS);
+        all.running(&thread(), MS, 13 * MS, 10 * MS);
+        all.cycle(&thread(), &ended(MS, 20 * MS));
+        assert_eq!(found(&mut all), [("response(control) < 800us".into(), Some(11 * MS), 12 * MS, true)]);
+    }
+
+    #[test]
+    fn passes_break_the_claims_of_their_chain() {
+        let mut all = breaches(&["chain(sampled > applied) < 2ms"]);
+        let chain = |text: &str| text.parse::<AppValue>().unwrap();
+        assert_eq!(all.least(&chain("chain(sampled > applied)")), Some(2 * MS));
+        all.pass(&chain("chain(sampled > applied)"), MS, 4 * MS);
+        all.pass(&chain("chain(a > b)"), MS, 4 * MS);
+        assert_eq!(found(&mut all).len(), 1);
+    }
+
+    #[test]
+    fn claims_about_shares_are_refused_and_a_storm_is_bounded() {
+        for claim in ["p99 response(control) < 1ms", "late(control) <= 3 per 1e6", "late(nobody) = 0"] {
+            assert!(Breaches::new(&[claim.parse().unwrap()], &[thread()]).is_err(), "{claim}");
+        }
+        let mut all = breaches(&["late(control) = 0"]);
+        (0..100).for_each(|n| all.cycle(&thread(), &ended(n * 10 * MS, 2 * MS)));
+        let (taken, left_out) = all.take();
+        assert_eq!((taken.len(), left_out), (WAITING, 100 - WAITING as u64));
+    }
+
+    #[test]
+    fn the_line_of_a_program_is_recognised() {
+        let of = |text: &str| said(&event(text)).map(|(tid, name)| (tid, name.map(str::to_owned)));
+        assert_eq!(of("punctual: late\n"), Some((7, None)));
+        assert_eq!(of("punctual: late axis_2\n"), Some((7, Some("axis_2".into()))));
+        for other in ["late", "punctual: later", "punctual: latency 5", "x punctual: late"] {
+            assert_eq!(of(other), None, "{other}");
+        }
+    }
+}
