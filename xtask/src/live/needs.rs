@@ -26,6 +26,7 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("pkg-config", "pkg-config"),
     ("podman", "podman"),
     ("prlimit", "util-linux"),
+    ("python3", "python3"),
     ("qemu-system-x86_64", "qemu-system-x86"),
     ("rtl_433", "rtl-433"),
     ("runuser", "util-linux"),

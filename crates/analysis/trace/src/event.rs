@@ -70,13 +70,14 @@ pub enum Kind {
     HrtimerExpireExit { timer: u64 },
     /// hrtimer_cancel: the timer is removed from its queue, also when it expires.
     HrtimerCancel { timer: u64 },
-    /// cpu_idle: enters `state`, or leaves idle (`None`). `cpu` may differ from the recording CPU.
+    /// cpu_idle: the CPU enters idle state `state`, or leaves the idle state (`None`). `cpu` may differ from the
+    /// recording CPU.
     CpuIdle { state: Option<u32>, cpu: u32 },
     /// cpu_frequency: `cpu` changes to this frequency.
     CpuFrequency { khz: u32, cpu: u32 },
     /// ipi_send_cpu, ipi_send_cpumask, ipi_raise. `target` is `None` for a mask that cannot be read.
     IpiSend { target: Option<CpuMask>, what: Option<Symbol> },
-    /// nmi_handler: ran for `delta_ns`.
+    /// nmi_handler: a handler of an NMI ran for `delta_ns`.
     NmiHandler { handler: Option<Symbol>, delta_ns: i64, handled: Option<i32> },
     /// preempt_disable: preemption is disabled.
     PreemptDisable { caller: Option<Symbol>, parent: Option<Symbol> },
@@ -92,9 +93,9 @@ pub enum Kind {
     Osnoise(Box<OsnoiseSample>),
     /// A line of the hwlat tracer.
     Hwlat { count: u64, inner_us: u64, outer_us: u64, at_ns: Option<u64>, nmi_count: Option<u32>, gaps: Option<u32> },
-    /// osnoise:irq_noise, softirq_noise, nmi_noise, thread_noise: excluding nested interruptions.
+    /// osnoise:irq_noise, softirq_noise, nmi_noise, thread_noise: an interruption; `duration_ns` excludes nested ones.
     Noise { source: NoiseSource, start_ns: u64, duration_ns: u64 },
-    /// osnoise:sample_threshold: the workload detected a noise above its threshold.
+    /// osnoise:sample_threshold: the workload detected noise above its threshold.
     SampleThreshold { start_ns: u64, duration_ns: u64, interference: u64 },
     /// A write to trace_marker, or trace_printk().
     Print { text: Box<str> },
@@ -136,13 +137,13 @@ pub enum Delay {
 /// Interrupts without a device: x86 system vectors (arch/x86/include/asm/trace/irq_vectors.h) and Arm IPIs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Vector {
-    /// The timer interrupt of the CPU; T1 of a wakeup on x86.
+    /// The interrupt of the CPU's local timer, with which a timer-driven wakeup begins on x86.
     LocalTimer,
     Reschedule,
     CallFunction,
     CallFunctionSingle,
     IrqWork,
-    /// The event's name without `_entry`, or Arm's reason.
+    /// The event's name without `_entry`, or the reason that Arm kernels state.
     Other(Name),
 }
 
@@ -176,7 +177,7 @@ pub struct OsnoiseSample {
     pub runtime_us: u64,
     pub noise_us: u64,
     pub max_sample_us: u64,
-    /// Number of noises without interference, which are caused by hardware or hypervisor.
+    /// Number of noise occurrences without interference, which are caused by hardware or hypervisor.
     pub hw_count: u64,
     pub nmi_count: u64,
     pub irq_count: u64,

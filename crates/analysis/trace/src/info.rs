@@ -18,7 +18,8 @@ pub struct TraceInfo {
     pub kernel: Option<String>,
     pub machine: Option<String>,
     pub entries_in_buffer: Option<u64>,
-    /// Entries ever written according to the header: if more than `entries_in_buffer`, the oldest were overwritten.
+    /// Number of entries ever written, according to the header; if more than `entries_in_buffer`, the oldest were
+    /// overwritten.
     pub entries_written: Option<u64>,
     /// Number of lost events, from marks and statistics in the file; `None` if it has neither.
     pub lost_events: Option<u64>,
@@ -38,14 +39,14 @@ pub struct TraceInfo {
     pub notes_dropped: u64,
     /// True if the lines of a text state no CPU: all events are then of CPU 0.
     pub without_cpu: bool,
-    /// Lines of function_graph without absolute times, which are not read.
+    /// Number of lines of function_graph without absolute times, which are not read.
     pub untimed: u64,
     /// Number of lines or records that could not be read.
     pub skipped: u64,
     /// The largest maximum that a line beside the trace states, ns, and that line.
     pub claimed: Option<(u64, String)>,
-    /// The line of the event returned last, from 1; `None` if not a text. For a stack's event it is that of the next
-    /// one.
+    /// The line of the event returned last, from 1; `None` if the trace is not text. For an event with a stack, it is
+    /// the line of the following event.
     pub line: Option<u64>,
 }
 
@@ -140,7 +141,7 @@ pub struct LatencyHeader {
     pub tracer: Option<String>,
     /// Longest latency in µs, as the tracer measured it.
     pub latency_us: Option<u64>,
-    /// Entries in the trace, and entries ever written.
+    /// Number of entries in the trace, and number of entries ever written.
     pub entries: Option<(u64, u64)>,
     pub cpu: Option<u32>,
     /// Preemption model, e.g. `preempt_rt`.
@@ -231,7 +232,7 @@ pub enum TraceError {
     /// No line or magic number of a known format in the part that was searched.
     #[error("not a known trace format: neither trace.dat nor kernel, trace-cmd, perf or rtla text")]
     Unrecognised,
-    /// A table of figures, which contains no causes.
+    /// A summary in the form of a table, which contains no causes.
     #[error("{what}: a summary without events, which contains no causes; {next}")]
     Summary { what: String, next: &'static str },
     /// Lines of the kernel's log, without a trace.

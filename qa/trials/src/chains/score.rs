@@ -134,7 +134,7 @@ fn named(victim: &Victim) -> Vec<Named> {
 fn is_that(wait: &Waited, named: &Named) -> bool {
     let word = match wait.what {
         Awaited::Cpu => " was itself ",
-        Awaited::CpuAgain => " had its CPU taken for ",
+        Awaited::CpuAgain => " lost its CPU for ",
         Awaited::Lock => " waited ",
         Awaited::Ipi => "sent by ",
         Awaited::Stopper => "queued by ",

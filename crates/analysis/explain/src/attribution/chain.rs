@@ -68,7 +68,7 @@ fn link(machine: &Machine, facts: &Facts, window: &Window, step: &Step) -> (Link
         }
         For::CpuAgain(bare) => {
             let (cause, confidence, pieces) = caused(machine, facts, bare);
-            (format!("{who} had its CPU taken for {}: {cause}", Nanos(ns)), confidence, pieces)
+            (format!("{who} lost its CPU for {}: {cause}", Nanos(ns)), confidence, pieces)
         }
         For::Lock { lock, owner, by } => {
             let known = owner.is_some() && owner == by && lock.is_some();

@@ -173,9 +173,10 @@ pub(super) struct Cpu {
     pub traced: VecDeque<Traced>,
     pub sections: VecDeque<Section>,
     pub before_stack: Before,
-    /// Times from the event before a stack to the stack, in which the tracer recorded it.
+    /// For each recorded stack: the time of the event before it, and the time of the stack. Between the two, the tracer
+    /// recorded the stack.
     pub stacks: VecDeque<(u64, u64)>,
-    /// What ran when events were lost, and since when nothing is known.
+    /// Time since which nothing is known because events were lost, and what ran at that time.
     pub lost: Option<(u64, Running)>,
     /// True if an event shows that an interrupt began on this CPU.
     pub entered: bool,

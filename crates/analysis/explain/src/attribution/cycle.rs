@@ -27,7 +27,7 @@ use punctual_model::{Blocked, Class, Confidence, Cycle};
 use punctual_trace::{Comm, TaskState};
 use punctual_units::Nanos;
 
-/// Maximum number of threads whose cycles are followed, and of the times on or off a CPU in one cycle.
+/// Maximum number of threads whose cycles are followed. `BLOCKS` limits how many times one cycle may be blocked.
 const THREADS: usize = 1024;
 const BLOCKS: usize = 64;
 
@@ -38,11 +38,11 @@ struct Open {
     start: Option<u64>,
     /// How long the previous cycle lasted beyond this release.
     behind: u64,
-    /// True if a timer released it.
+    /// True if a timer released the thread.
     is_timed: bool,
     /// True if the thread did not have to wait, so that what released it is unknown.
     is_unknown: bool,
-    /// What released it, of a followed thread.
+    /// Releases that this cycle has consumed; empty if the thread is not followed.
     releases: Vec<Released>,
     cpu: u32,
     prio: Option<i32>,
@@ -76,7 +76,7 @@ impl Cycles {
         self.closed.extend(self.followed.values_mut().filter_map(Followed::forget));
     }
 
-    /// Handles a chosen thread that was woken and runs; `tally` labels T0 to T3.
+    /// Handles a chosen thread that was woken and runs; `tally` sums the labels of the time from T0 to T3.
     pub fn woken(&mut self, machine: &Machine, facts: &Facts, most: usize, window: &Window, tally: Tally) {
         let waking = &window.waking;
         if self.is_released(window, &tally) {
@@ -124,13 +124,13 @@ impl Cycles {
         open.out = Some((t, cpu, state));
     }
 
-    /// True if it was preempted, by the last that is known of it.
+    /// Returns true if the thread is preempted, according to the last event about it.
     pub fn is_preempted(&self, tid: i32) -> bool {
         self.open.get(&tid).and_then(|open| open.out).is_some_and(|(.., state)| state.runnable())
     }
 
-    /// Handles a thread that gets the CPU without a wakeup: it was preempted. `end`: whether that was recorded, or an
-    /// event of the thread shows it.
+    /// Handles a thread that gets the CPU without a wakeup, because it had been preempted. `end` tells whether the
+    /// switch was recorded or an event of the thread shows it. Returns the number of pieces examined.
     pub fn back(&mut self, machine: &Machine, facts: &Facts, tid: i32, t: u64, cpu: u32, end: End) -> u64 {
         if let Some(steps) = self.is_replenished(machine, facts, tid, t, cpu) {
             return steps;
@@ -151,7 +151,7 @@ impl Cycles {
         steps
     }
 
-    /// Takes a cycle that has not ended by `now`.
+    /// Removes and returns the thread's cycle, if it has not ended by `now`.
     pub fn unfinished(&mut self, machine: &Machine, facts: &Facts, tid: i32, now: u64) -> Option<Cycle> {
         let open = self.open.get_mut(&tid)?;
         let mut blocked = None;

@@ -30,9 +30,9 @@ impl Offset {
         }
     }
 
-    /// Returns when a timer was due that an interrupt found `late` ns late, on the trace's clock. The interrupt reads the
-    /// timers' clock between its start and its first expiry: the later end is taken if they are far apart, since a
-    /// timer does not interrupt before it is due.
+    /// Returns the due time, on the trace's clock, of a timer that an interrupt found to be `late` ns late. The
+    /// interrupt reads the timers' clock between its start and its first expiry: the later end is taken if they are far
+    /// apart, since a timer does not interrupt before it is due.
     fn due(&mut self, irq: u64, t: u64, late: u64) -> u64 {
         const APART: u64 = 5_000;
         let first = match self.first.filter(|(of, _)| *of == irq) {
@@ -89,7 +89,7 @@ impl Machine {
         }
     }
 
-    /// When a started timer is due, on the trace's clock. `None` if that is not known, or it has expired.
+    /// Returns the due time of a started timer, on the trace's clock; `None` if it is unknown or the timer has expired.
     pub(super) fn due(&self, cpu: u32, timer: u64) -> Option<u64> {
         let cpu = self.cpu(self.timers.home(timer).unwrap_or(cpu))?;
         cpu.timers.convert(self.timers.expires(timer)?)

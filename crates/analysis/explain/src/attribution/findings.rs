@@ -16,7 +16,7 @@ const CPUS: usize = 1024;
 const NOISES: usize = 256;
 /// Minimum silence that is reported as a finding, ns.
 const LEAST: u64 = 20_000;
-/// Minimum number of intervals of a storm of timers, and the longest interval in one, ns.
+/// Minimum number of intervals that make a storm of timers; `STORM_NS` is the longest interval in one.
 const STORM: u64 = 4;
 const STORM_NS: u64 = 100_000;
 /// Maximum number of named parts of a sample.
@@ -120,7 +120,7 @@ pub(super) struct Findings {
 }
 
 impl Findings {
-    /// `has_cpu`: the lines say on which CPU an event was.
+    /// Handles an event. `has_cpu` is true if the lines state on which CPU each event occurred.
     pub fn event(&mut self, event: &Event, options: &ExplainOptions, has_cpu: bool) {
         let facts = &options.facts;
         self.spans.event(event, options, has_cpu);
@@ -216,7 +216,7 @@ impl Findings {
                     let (all, each) =
                         (expired.last - expired.first, (expired.last - expired.first) / expired.count.max(1));
                     format!(
-                        "{what} expired {} times{on} within {}, every {}, and no other one in between",
+                        "{what} expired {} times{on} within {}, every {}, and no other hrtimer in between",
                         expired.count + 1,
                         Nanos(all),
                         Nanos(each)
@@ -258,7 +258,7 @@ impl Findings {
         self.spans.longest(Of::RealTime, latency).or_else(other).or_else(favoured).map(|(_, text)| text)
     }
 
-    /// The longest time for which a chosen thread could run and had lost its CPU.
+    /// Returns the sentence about the longest time for which a chosen thread was runnable after losing its CPU.
     pub fn of_chosen(&self) -> Option<&str> {
         self.spans.longest(Of::RealTime, 0).map(|(_, text)| text)
     }
@@ -269,19 +269,19 @@ impl Findings {
         strong.iter().any(|longest| longest.0.is_some()) || self.spans.longest(Of::RealTime, 0).is_some()
     }
 
-    /// The sentence about what the trace was recorded for.
+    /// Returns the sentence about what the trace was recorded for.
     pub fn stated(&self) -> Option<&str> {
         let storm = Some(&self.storm).filter(|storm| storm.0.as_ref().is_some_and(|(count, _)| *count >= STORM));
         let all = [&self.off, &self.mark, &self.sample, &self.noise, &self.synthetic, &self.monitor];
         all.into_iter().chain(storm).find_map(|longest| longest.0.as_ref()).map(|(_, text)| text.as_str())
     }
 
-    /// The sentence about the longest noise by an interrupt or thread, which supplements a summary of osnoise.
+    /// Returns the sentence about the longest noise by an interrupt or thread, which supplements a summary of osnoise.
     pub fn noise(&self) -> Option<&str> {
         self.noise.0.as_ref().map(|(_, text)| text.as_str())
     }
 
-    /// The longest delays and durations in the trace, `more` included, longest first.
+    /// Returns the longest delays and durations in the trace, including `more`, longest first.
     pub fn delays(&self, options: &ExplainOptions, has_cpu: bool, more: Option<(u64, String)>) -> Option<String> {
         const MOST: usize = 2;
         /// A delay shorter than the longest one divided by this is not mentioned.
@@ -335,7 +335,8 @@ fn end(longest: &mut Longest, off: Option<Off>, event: &Event, caller: &Option<S
     });
 }
 
-/// From a function or a switch to the next event, both of one thread and both with preemption or interrupts off.
+/// Records the time from a function or a switch to the next event, if both belong to one thread and interrupts or
+/// preemption are off at both.
 fn silent(longest: &mut Longest, last: &Last, event: &Event, on: On) {
     let ns = event.t_ns.saturating_sub(last.t);
     if ns < LEAST

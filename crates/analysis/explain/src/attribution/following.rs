@@ -1,4 +1,4 @@
-//! Follows the cycles of given threads; nothing else is explained then.
+//! Follows the cycles of given threads. Nothing else is explained while threads are followed.
 
 use super::Attribution;
 use super::cycle::Closed;
@@ -8,23 +8,26 @@ use punctual_model::Cycle;
 use punctual_trace::{Event, Kind};
 
 impl Attribution {
-    /// Follows the cycles of this thread, which waits for its release there, and of no thread but those given here.
-    /// Nothing else is then explained.
+    /// Follows the cycles of thread `tid`, which waits for its release as `awaited` describes. From then on, only
+    /// threads given to this function are followed, and nothing else is explained.
     pub fn follow(&mut self, tid: i32, awaited: Awaited) {
         self.cycles.follow(tid, awaited);
     }
 
-    /// Cycles of the followed threads that have ended since the last call; of each thread in the order of time.
+    /// Returns the cycles of the followed threads that have ended since this function was last called, in chronological
+    /// order for each thread.
     pub fn closed(&mut self) -> Vec<Closed> {
         self.cycles.closed()
     }
 
-    /// The longest cycles of a followed thread, longest first, and how many were only partly observed.
+    /// Returns the longest cycles of a followed thread, longest first, and the number of its cycles that were only
+    /// partly observed.
     pub fn longest(&self, tid: i32) -> (&[Cycle], u64) {
         self.cycles.longest(tid)
     }
 
-    /// Release of a followed thread's cycle that has not ended, or of which not everything is known, ns.
+    /// Returns the release time, ns, of a followed thread's cycle that has not ended, or that has ended but whose
+    /// releases are not all known yet.
     pub fn open_since(&self, tid: i32) -> Option<u64> {
         self.cycles.open_since(tid)
     }
@@ -54,7 +57,7 @@ impl Attribution {
         is_open.then(|| self.cycles.so_far(machine, facts, tid, machine.now))?
     }
 
-    /// Takes the cycle of a followed thread that has not ended by `now`, ns.
+    /// Removes and returns the cycle of a followed thread that has not ended by `now`, ns.
     pub fn unfinished(&mut self, tid: i32, now: u64) -> Option<Cycle> {
         self.cycles.unfinished(&self.machine, &self.options.facts, tid, now)
     }

@@ -104,8 +104,7 @@ pub(super) fn covered(cpu: &Cpu) -> Option<(u64, bool)> {
 /// Minimum time after a line for which its function is named, ns.
 const WORTH_A_NAME: u64 = 100_000;
 
-/// Returns the line after which more than half of `latency` passed until the next one, and that one, if no lines are
-/// omitted there.
+/// Returns two successive lines between which more than half of `latency` passed, if no lines are omitted there.
 pub(super) fn longest(cpu: &Cpu, latency: u64) -> Option<(&Traced, &Traced)> {
     let least = WORTH_A_NAME.max(latency / 2);
     let mut pairs = cpu.traced.iter().zip(cpu.traced.iter().skip(1));

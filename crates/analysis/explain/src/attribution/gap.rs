@@ -36,7 +36,8 @@ fn named(view: &View, piece: &Piece, place: Place, label: Label) -> Label {
 }
 
 /// Labels something that ran to its end. If the CPU was silent for long within it, a hypervisor or firmware may have
-/// stopped it there: likely for what is `brief` otherwise, such as a timer interrupt, and if steal is known.
+/// stopped it there. This is likely for an activity that is normally `brief`, such as a timer interrupt, and if steal
+/// time increased.
 pub(super) fn whole(view: &View, piece: &Piece, place: Place, label: Label, brief: bool) -> Label {
     let cpu = view.machine.cpu(place.cpu);
     let silent = |gap: &Gap| gap.to.min(piece.to).saturating_sub(gap.from.max(piece.from)) >= piece.ns() / 5 * 4;
@@ -51,7 +52,7 @@ pub(super) fn whole(view: &View, piece: &Piece, place: Place, label: Label, brie
     }
 }
 
-/// Labels time before sched_waking by where the interrupt was.
+/// Labels time before sched_waking, by what delayed the interrupt.
 fn early(view: &View, piece: &Piece, place: Place, task: Option<Running>) -> Label {
     if view.window.waking.t1.is_some_and(|t1| t1 <= piece.from) {
         return Label::new(Class::Softirq, Medium, Why::Pending);
@@ -172,8 +173,8 @@ pub(super) fn is_way_out(view: &View, piece: &Piece) -> bool {
     piece.after_interrupt && piece.resched.is_none() && piece.ns() <= BRIEF && (switch || piece.before_interrupt)
 }
 
-/// Returns how long the interrupt from another CPU that ended this piece, most of which was a wait for it, was in
-/// transit, ns. Linux before 6.4 does not trace the sending; waking a thread of another CPU sends one.
+/// Returns the transit time, ns, of the interrupt from another CPU that ended this piece, if most of the piece was a
+/// wait for it. Linux before 6.4 does not trace the sending; waking a thread of another CPU sends one.
 fn late_ipi(view: &View, piece: &Piece, cpu: u32) -> Option<u64> {
     let waking = &view.window.waking;
     let woken = (view.machine.seen.sends == 0 && waking.from_cpu != cpu).then_some(waking.t2);

@@ -10,7 +10,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// A softirq that is known by flags only.
 pub(super) const SOFTIRQ: u32 = u32::MAX;
-/// An interrupt that is known by flags only.
+/// Name of an interrupt that is known by flags only.
 pub(super) const UNNAMED: &str = "not named";
 const TIMER: &str = "timer";
 /// Bit that marks the keys of interrupts known by flags only.

@@ -44,7 +44,7 @@ pub(super) enum End {
 pub(super) struct Seen {
     /// Number of sched_waking or sched_wakeup events.
     pub wakings: u64,
-    /// Number of timer expiries, and of those whose clock is the trace's.
+    /// Number of timer expiries; `same_clock` counts those whose clock is the trace's.
     pub expiries: u64,
     pub same_clock: u64,
     pub interrupts: u64,
@@ -219,8 +219,9 @@ impl Machine {
         Some(slot.get_or_insert_default())
     }
 
-    /// Records that the CPU is alive, and the current task by the event's head; `None` if there is no such CPU. Without
-    /// a switch in the trace, the woken thread's first event completes the wakeup: it runs then at the latest. (Linux
+    /// Records that the CPU is alive, and the current task according to the event's header; `None` if there is no such
+    /// CPU. Without a switch in the trace, the woken thread's first event completes the wakeup: it runs then at the
+    /// latest. (Linux
     /// 6.18 in a guest omits switches from the idle task on some CPUs.) The CPU is doubtful then, so nothing is more
     /// than suspected.
     fn present(&mut self, event: &Event) -> Option<Option<Window>> {

@@ -63,7 +63,7 @@ use walk::Walk;
 /// Maximum number of pieces examined, initially and per event, which limits the time for a crafted trace.
 const WORK: u64 = 50_000_000;
 const WORK_PER_EVENT: u64 = 64;
-/// Shorter wakeups are not what a trace was recorded for, if it has much longer delays, ns.
+/// Latency in ns below which a wakeup is not what a trace was recorded for, if the trace has much longer delays.
 const SHORT: u64 = 50_000;
 /// Maximum time from an event to its stack, ns.
 const STACK: u64 = 200_000;
@@ -72,7 +72,8 @@ const STACK: u64 = 200_000;
 #[derive(Debug)]
 pub struct Attribution {
     options: ExplainOptions,
-    /// [`Facts::throttled`] as given: a line of one trace does not apply to the next.
+    /// [`Facts::throttled`] as given by the caller. It is restored after each trace, since a log line of one trace does
+    /// not apply to the next.
     throttled: Option<bool>,
     machine: Machine,
     /// Victims by rank: threads of a measuring tool, other real-time threads, and all threads.
@@ -86,7 +87,7 @@ pub struct Attribution {
     unwalked: u64,
     /// The thread of a wakeup tracer's header, and its latency if that may extend beyond the switch to it, ns.
     subject: Option<(i32, Option<u64>)>,
-    /// The thread of the header, if it got the CPU long before the latency of the header was over.
+    /// The thread of the header, if it got the CPU long before the latency in the header had elapsed.
     soon: Option<(i32, Soon)>,
     /// Time of the first event of the trace, ns.
     began: Option<u64>,
@@ -108,7 +109,8 @@ struct Waits {
 }
 
 impl Waits {
-    /// `None`: a less urgent thread was chosen meanwhile, or the lines contradict each other, so those that show it running are missing.
+    /// Returns `None` if a less urgent thread was chosen meanwhile or the lines contradict each other, which means that
+    /// lines that show the thread running are missing.
     fn of(machine: &Machine, facts: &Facts, window: Window) -> Option<Waits> {
         let ns = window.t3.saturating_sub(window.waking.t2);
         let mut walk = Walk::new(View { machine, window: &window, facts });
@@ -122,10 +124,10 @@ impl Waits {
     }
 }
 
-/// How a thread got the CPU long before the latency of its header was over.
+/// How a thread got the CPU long before the latency in the header had elapsed.
 #[derive(Clone, Copy, Debug)]
 struct Soon {
-    /// Time until the thread got that CPU, from its wakeup, or from the first line if the latency does not end with that, ns.
+    /// Time until the thread got that CPU, ns: from its wakeup if `is_after` is true, otherwise from the first line.
     waited: u64,
     cpu: u32,
     /// True if most of the latency preceded the wakeup, which is therefore not what the header measures.
@@ -171,7 +173,7 @@ impl Attribution {
         &mut self.options.facts
     }
 
-    /// The worst wakeup so far of the chosen threads, ns.
+    /// Returns the worst wakeup latency of the chosen threads so far, ns.
     pub fn worst_ns(&self) -> Option<u64> {
         self.ranks.iter().take(2).find(|rank| rank.wakeups > 0)?.worst_ns()
     }

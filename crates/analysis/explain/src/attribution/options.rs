@@ -29,8 +29,8 @@ pub struct Facts {
     pub guest: Option<bool>,
     /// True if steal time in /proc/stat increased while the trace was taken.
     pub steal_rose: Option<bool>,
-    /// True if [`ExplainOptions::measured`] count as released when another thread read the clock before sending what
-    /// woke them, not when a timer was due.
+    /// True if the wakeups in [`ExplainOptions::measured`] count as released when another thread read the clock before
+    /// it woke the thread, not when a timer was due.
     pub sent: bool,
     /// Times of timer interrupts that are known to have followed a section with interrupts off.
     pub released: Vec<u64>,

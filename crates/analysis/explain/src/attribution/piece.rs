@@ -98,7 +98,7 @@ pub(super) fn pieces(cpu: Option<&Cpu>, from: u64, to: u64) -> Vec<Piece> {
     all
 }
 
-/// What the CPU did before it began what it does in the segment `n`.
+/// Returns the activity of the CPU before that of segment `n`, ignoring other segments of the same task.
 fn before_of(cpu: &Cpu, n: usize, segment: &Segment) -> Option<Doing> {
     const FEW: usize = 8;
     let before = (0..n).rev().take(FEW).filter_map(|at| cpu.history.get(at));

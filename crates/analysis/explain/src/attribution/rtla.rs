@@ -157,7 +157,7 @@ impl Upon<'_> {
         let place = match upon {
             // It arrived right after the instruction that enables interrupts.
             Some(upon) if section::releases(&upon) => {
-                let evidence = format!("{evidence}, right after the instruction that enables them there");
+                let evidence = format!("{evidence}, right after an instruction there that enables interrupts");
                 return Cause { tid: Some(tid), comm, scheduled, place: Some(format!("in {upon}")), evidence, ..late };
             }
             Some(upon) => format!("while {who} was in {upon}"),

@@ -110,7 +110,7 @@ pub(super) fn verdict(victim: &Victim) -> String {
             }
             if cause.evidence == evidence(Why::AtEnd) {
                 return format!(
-                    "{late}: {who} had the CPU at the end of it; since when, and what ran there before, is in no line{} — record sched_switch of all CPUs",
+                    "{late}: {who} had the CPU at the end of it; no line shows since when, or what ran there before{} — record sched_switch of all CPUs",
                     cause.place.as_ref().map(|place| format!("; {place}")).unwrap_or_default()
                 );
             }
@@ -151,7 +151,7 @@ pub(super) fn verdict(victim: &Victim) -> String {
         }
         if victim.causes.first().is_some_and(|cause| cause.evidence == evidence(Why::WithoutCpu)) {
             return format!(
-                "{late}: what ran on its CPU meanwhile cannot be told, for the lines do not say on which CPU events were"
+                "{late}: what ran on its CPU meanwhile is unknown, because the lines do not say on which CPU events were"
             );
         }
         let mut unknown = format!("{late}: for {} of it the trace shows no cause", Nanos(victim.unaccounted_ns));
@@ -271,8 +271,8 @@ pub(super) fn odd(cpu: u32, odd: Doubtful) -> String {
         Odd::Lost => return format!("events of CPU {cpu} were lost"),
         Odd::Current => "another thread was current there, according to the events before",
         Odd::Nested => "an interrupt ends before others nested in it have ended",
-        Odd::Exit => "an interrupt or softirq ends that did not begin",
-        Odd::Entry => "a thread runs there, and an earlier interrupt has not ended",
+        Odd::Exit => "an interrupt or softirq ends although none had begun",
+        Odd::Entry => "a thread runs there although an earlier interrupt has not ended",
         Odd::Switch => "according to the flags, a thread is switched in an interrupt",
         Odd::Calm => {
             "according to the flags, neither interrupts nor preemption were off and no reschedule was requested, though the thread waited for the CPU"
@@ -314,12 +314,10 @@ pub(super) fn evidence(why: Why) -> &'static str {
     match why {
         Why::Ran => "it was current, with this priority",
         Why::Around => "it was current before and after the part of the trace that is missing",
-        Why::Changed => {
-            "it was current; it came with one priority and left with another, of which this is the more urgent"
-        }
+        Why::Changed => "it was current; its priority changed in the meantime, and this is the more urgent of the two",
         Why::Boosted => "it was current, with a priority from sched_pi_setprio",
         Why::Nested => "entry and exit events",
-        Why::ByFlags => "the events before and after it were recorded in one interrupt, by their flags",
+        Why::ByFlags => "the events before and after it were recorded in one interrupt, according to their flags",
         Why::RestOfInterrupt => "it was current; an interrupt had begun there, and no event shows its end",
         Why::WayOut => "it was current from the end of an interrupt to the switch; the trace has no flags",
         Why::Entered => "it was current, and had entered schedule() by then",
@@ -329,7 +327,7 @@ pub(super) fn evidence(why: Why) -> &'static str {
         Why::Cut => "the lines end in a softirq, before the thread ran",
         Why::LeftOut => "lines are left out there, and a softirq ran before and after them",
         Why::SilentInside => {
-            "nothing was recorded there for 0.5 ms and more: a hypervisor or firmware may have stopped the CPU"
+            "nothing was recorded there for 0.5 ms or more: a hypervisor or firmware may have stopped the CPU"
         }
         Why::Late => "the interrupt of a due timer did not arrive; nothing shows whether interrupts were off",
         Why::LateOthersRan => {
@@ -338,7 +336,7 @@ pub(super) fn evidence(why: Why) -> &'static str {
         Why::OffEvents => "irq_disable or preempt_disable events",
         Why::Released => "the timer's interrupt arrived late, right after an instruction there that enables interrupts",
         Why::UserCode => "the timer's interrupt arrived late while user code ran, which cannot disable interrupts",
-        Why::Preempted => "it lost the CPU where preemption was enabled again, by the stack at sched_switch",
+        Why::Preempted => "it lost the CPU where preemption was enabled again, according to the stack at sched_switch",
         Why::OffFlags => "the flags of the functions before and after show interrupts off",
         Why::Edf => "it was current and uses SCHED_DEADLINE too; deadlines are not in the trace",
         Why::Replenished => "its budget's timer (dl_task_timer) expired, and then it ran",
@@ -349,17 +347,17 @@ pub(super) fn evidence(why: Why) -> &'static str {
         Why::AllSilent => "all CPUs were silent although timers were due on several",
         Why::RuntimeShort => "sched_stat_runtime charged much less than the time that passed",
         Why::Idle => "the idle task was current",
-        Why::IdleState => "the CPU was in an idle state, by cpu_idle",
+        Why::IdleState => "the CPU was in an idle state, according to cpu_idle events",
         Why::IdleAwake => "the idle task was current on a CPU that was awake: its delay is not traced",
         Why::IdleWoken => "the idle task was current after this CPU had woken the thread: its delay is not traced",
         Why::StoodOff => "the idle task was current; the flags of the functions before and after show interrupts off",
         Why::LeftInterrupt => "the idle task was current; an interrupt or softirq ended in between, by the flags",
         Why::Preemptible => {
-            "it was current; in most of its lines preemption is on and no reschedule wanted, by the flags"
+            "it was current; according to the flags of most of its lines, preemption is on and no reschedule is requested"
         }
         Why::IdleRunnable => "the idle task was current while the thread was runnable; nothing shows why",
         Why::Moved => "sched_migrate_task after the thread was queued",
-        Why::Ipi => "another CPU woke it, and the interrupt that it sent arrived only then",
+        Why::Ipi => "another CPU woke it, and the interrupt that it sent arrived only at the end of this time",
         Why::Pending => "the timer's softirq was pending",
         Why::Itself => "the thread itself was still running",
         Why::Returning => "it was current between sched_switch and its own clock reading",

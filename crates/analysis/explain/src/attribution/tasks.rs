@@ -37,11 +37,11 @@ pub(super) struct Waking {
 }
 
 impl Waking {
-    /// Of a thread that leaves the CPU at `out` to sleep: it was woken on its way. try_to_wake_up() records its event
-    /// before it looks whether the thread still runs (kernel/sched/core.c). `None`: that was too long before, and the
-    /// thread did not sleep.
+    /// Adjusts the wakeup of a thread that was woken on its way to sleep and leaves the CPU at `out`: try_to_wake_up()
+    /// records its event before it checks whether the thread still runs (kernel/sched/core.c). Returns `None` if the
+    /// wakeup was too long before `out`, in which case the thread did not sleep.
     pub fn on_the_way(mut self: Box<Self>, out: u64) -> Option<Box<Waking>> {
-        /// __schedule() has interrupts off from there to the switch.
+        /// Maximum time from such a wakeup to the switch, ns: __schedule() has interrupts off in between.
         const SHORTLY: u64 = 1_000_000;
         if out.saturating_sub(self.t2) > SHORTLY {
             return None;
@@ -86,9 +86,10 @@ pub(super) struct Known {
     /// The CPU that the thread lost by preemption, if it did.
     pub preempted: Option<u32>,
     pub waking: Option<Box<Waking>>,
-    /// It was woken while it had the CPU: on its way to sleep, or after it had decided not to.
+    /// A wakeup of the thread while it still had the CPU: on its way to sleep, or after it had decided not to sleep.
     pub early: Option<Box<Waking>>,
-    /// The thread that last woke it, unless an interrupt did, and the one that last boosted it.
+    /// The thread that last woke this one; `None` if an interrupt did. `boosted_by` is the thread that last boosted
+    /// this one.
     pub woken_by: Option<i32>,
     pub boosted_by: Option<i32>,
     /// The function that the thread runs, if a stack shows that it is a thread of the kernel.
@@ -106,7 +107,7 @@ pub(super) struct Known {
 pub(super) struct Tasks(IdMap<i32, Known>);
 
 impl Tasks {
-    /// Returns a task; inserts an unknown one.
+    /// Returns a task; inserts it if it is unknown.
     pub fn get(&mut self, tid: i32) -> &mut Known {
         if self.0.len() >= MOST && !self.0.contains_key(&tid) {
             self.0.retain(|_, task| task.on_cpu.is_some() || task.waking.is_some());

@@ -113,7 +113,8 @@ impl Timerlats {
 
     pub fn said(&self) -> Option<String> {
         let Worst { cpu, count, latency_ns, irq, .. } = self.worst.as_ref()?;
-        let irq = irq.map(|irq| format!(", of which its interrupt came {} late", Nanos(irq.late))).unwrap_or_default();
+        let irq =
+            irq.map(|irq| format!(", {} of it because its interrupt came late", Nanos(irq.late))).unwrap_or_default();
         Some(format!("timerlat: worst thread latency {} on CPU {cpu} (#{count}){irq}", Nanos(*latency_ns)))
     }
 

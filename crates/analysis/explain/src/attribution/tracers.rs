@@ -63,8 +63,8 @@ impl Tracers {
         }
     }
 
-    /// Returns victims that rtla and timerlat analysed, and the sentences. `woken`: the wakeup of this thread is in the
-    /// trace, and how soon it got the CPU, if that was long before the header's latency was over.
+    /// Returns victims that rtla and timerlat analysed, and the sentences. `woken` is the thread whose wakeup is in the
+    /// trace, and how soon it got the CPU if that was long before the latency in the header had elapsed.
     pub fn finish(
         self,
         info: &TraceInfo,
@@ -84,7 +84,7 @@ impl Tracers {
             let soon = soon(header).filter(|soon| !soon.is_after)?;
             let rest = match soon.shown {
                 Some(shown) => {
-                    format!("the lines end after {}: the origin of the header's figure is not in them", Nanos(shown))
+                    format!("the lines end after {}: the origin of the header's latency is not in them", Nanos(shown))
                 }
                 None => "the rest of that time passed after the switch".to_owned(),
             };
@@ -177,7 +177,7 @@ const FEW: usize = 4;
 const IMPLAUSIBLE: u64 = 1_000_000_000;
 
 /// Describes the section of irqsoff, preemptoff and preemptirqsoff, by its ends and by the functions in it.
-/// `woken_at_end`: time until its thread, which was woken at the end of it, had the CPU, ns.
+/// `woken_at_end` is the time, ns, until the thread that was woken at the end of the section had the CPU.
 fn off(header: &LatencyHeader, seen: Option<(&Machine, &Tracers)>, woken_at_end: Option<u64>) -> Option<(u64, String)> {
     let tracer = header.tracer.as_deref()?;
     let (machine, seen) = seen.unzip();
@@ -240,8 +240,7 @@ fn off(header: &LatencyHeader, seen: Option<(&Machine, &Tracers)>, woken_at_end:
             Nanos(waited)
         ),
         ("a latency", _) if marks => format!(
-            "{tracer}: {length}{cpu} between two marks that a program set (prctl, user_trace_start and user_trace_stop): it is that span, and not \
-             how late {who} was"
+            "{tracer}: {length}{cpu} between two marks that a program set (prctl, user_trace_start and user_trace_stop): this is the length of that span, not how late {who} was"
         ),
         // All entries are here and say nothing of that time.
         ("a latency", None)

@@ -39,7 +39,8 @@ pub(super) fn new(machine: &Machine, window: &Window, facts: &Facts, tally: &Tal
     let mut doubts: Vec<String> = doubts.into_iter().map(|(text, _)| text).collect();
     if facts.steal_rose == Some(true) {
         doubts.push(
-            "the hypervisor took CPU time meanwhile: part of the time attributed to others may be its own".into(),
+            "the hypervisor took CPU time meanwhile: part of the time attributed to others may have been taken by it"
+                .into(),
         );
     }
     Victim {
@@ -246,7 +247,7 @@ fn tracer(machine: &Machine, window: &Window, causes: &mut [Cause], latency_ns: 
     cause.place = Some(format!("CPU {cpu} was recording a stack, {} at most", Nanos(ns)));
 }
 
-/// Handles a thread whose name is not in the trace (`<...>`): of one of the kernel's, a stack shows its function.
+/// Handles a thread whose name is not in the trace (`<...>`): for a thread of the kernel, a stack shows its function.
 fn unnamed(machine: &Machine, cause: &mut Cause) {
     let runs = cause.tid.filter(|_| cause.comm.is_none()).and_then(|tid| machine.tasks.find(tid)?.runs.clone());
     if let Some((runs, place)) = runs.zip(cause.place.as_mut()) {
@@ -399,7 +400,7 @@ pub(super) fn learned(victim: &mut Victim, machine: &Machine, facts: &Facts) {
 }
 
 /// Handles kernels with this preemption model (`M:desktop` of a latency tracer's header; "VOLUNTARY" from Linux 6.14
-/// on), in which preemption need not be off.
+/// on), in which a thread may keep the CPU although preemption is not off.
 pub(super) fn unpreempted(victim: &mut Victim, model: &str) {
     if ["server", "desktop", "none", "voluntary"].iter().any(|plain| model.eq_ignore_ascii_case(plain)) {
         let held = victim.causes.iter_mut().filter(|cause| cause.class == Class::PreemptionDisabled);

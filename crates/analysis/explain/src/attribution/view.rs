@@ -69,7 +69,7 @@ impl View<'_> {
         if self.machine.seen.interrupts == 0 { Confidence::Medium } else { Confidence::High }
     }
 
-    /// The section that most of a piece lies in.
+    /// Returns the section in which most of a piece lies.
     pub fn section(&self, piece: &Piece, cpu: u32) -> Option<&Section> {
         let sections = self.machine.cpu(cpu)?.sections.iter().rev();
         let covers = |s: &&Section| s.to.min(piece.to).saturating_sub(s.from.max(piece.from)) * 2 > piece.ns();

@@ -31,7 +31,7 @@ pub(super) enum For {
     CpuAgain(Box<Window>),
     Lock {
         lock: Option<Lock>,
-        /// The owner, by sched_pi_setprio: only owners inherit a priority.
+        /// The lock's owner according to sched_pi_setprio, since only owners inherit a priority.
         owner: Option<i32>,
         /// The thread that woke the waiting one.
         by: Option<i32>,
@@ -48,7 +48,7 @@ pub(super) struct Step {
     pub sure: bool,
 }
 
-/// A lock by contention_begin: its address, and its kind (include/trace/events/lock.h).
+/// A lock as reported by contention_begin: its address, and its kind (include/trace/events/lock.h).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Lock {
     pub address: u64,

@@ -11,7 +11,8 @@ use punctual_trace::{Context, Event, Kind, LatencyHeader, Task};
 const AGAIN: u64 = 1_000_000;
 
 impl Machine {
-    /// Of the threads that were woken and did not run yet, the one that waits longest, until now.
+    /// Returns the wakeup, until now, of the thread that has waited longest among those that were woken and have not
+    /// run yet.
     pub fn waits(&self, wanted: impl Fn(i32, &Known) -> bool) -> Option<Window> {
         let waiting =
             self.tasks.iter().filter(|(tid, known)| *tid != 0 && wanted(*tid, known)).filter_map(|(tid, known)| {

@@ -53,7 +53,7 @@ struct Key {
 #[derive(Debug, Default)]
 pub(super) struct Natures {
     sums: BTreeMap<Key, Sum>,
-    /// Number of stalls of all CPUs, each counted once, and the end of the last one.
+    /// Number of stalls of all CPUs, each counted once; `stalled_until` is the end of the last one.
     stalls: u64,
     stalled_until: u64,
 }

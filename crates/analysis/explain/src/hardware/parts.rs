@@ -19,7 +19,7 @@ pub(super) struct Parts {
     pub unknown_ns: u64,
     /// Activities of Linux by name, the longest first.
     pub did: Vec<(Span, u64)>,
-    /// Activities in `did` that were in brief handlers for long.
+    /// Activities in `did` that spent a long time in brief handlers.
     long: Vec<(Span, u64)>,
 }
 

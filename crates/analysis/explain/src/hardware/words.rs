@@ -64,7 +64,7 @@ fn evidence(finding: &GapFinding, around: &Surroundings) -> Vec<String> {
             said.extend(stolen(around).map(|ns| format!("steal time increased by {}", Nanos(ns))));
             said.extend(at_once());
         }
-        GapClass::Unknown => said.push("no trace covers them".into()),
+        GapClass::Unknown => said.push("no trace covers the gaps".into()),
     }
     said
 }
@@ -118,7 +118,7 @@ fn against(part: &GapPart, cpu: &CpuList) -> String {
         }
         (SpanKind::Irq, None) if part.what == "local_timer" => {
             format!(
-                "to have no tick and no timers of others there, boot with isolcpus={cpu} nohz_full={cpu} rcu_nocbs={cpu}"
+                "to keep the tick and other tasks' timers off this CPU, boot with isolcpus={cpu} nohz_full={cpu} rcu_nocbs={cpu}"
             )
         }
         (SpanKind::Irq, None) => {

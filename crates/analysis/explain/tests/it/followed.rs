@@ -32,7 +32,7 @@ impl Trace {
             .calls(due + 42 + work, CLOCK_NANOSLEEP, 1)
     }
 
-    /// At the end of the trace it sleeps, so that what its last cycle took is known.
+    /// At the end of the trace the thread sleeps, so that the releases of its last cycle are known.
     fn followed(self, awaited: Awaited) -> (Vec<Closed>, u64) {
         let trace = self.switch(1, 90_000, CYCLIC, "S", IDLE);
         let mut source = open(Cursor::new(trace.0.as_bytes()), Options::default()).unwrap();
@@ -196,7 +196,7 @@ fn a_signal_that_stops_the_sleep_for_a_while_is_no_release() {
 const READ: i64 = 0;
 const WRITE: i64 = 1;
 
-/// The thread waits in a call of descriptor 3 that `driver` writes, on CPU 0.
+/// The thread waits in a call on descriptor 3, to which `driver` writes on CPU 0.
 fn written(takes: Takes) -> Awaited {
     let of = |number| WaitCall::new(number, &[3], [u64::MAX, 0]);
     Awaited { call: of(READ), takes, by: vec![(70, of(WRITE))] }
@@ -212,7 +212,7 @@ impl Trace {
         self.driver(us, "sys_enter: NR 1 (3, 1000, 8, 0, 0, 0)").driver(us + 10, "sys_exit: NR 1 = 8")
     }
 
-    /// One that wakes the thread, at `us` + 2; it runs 20 µs later.
+    /// A write of `driver` that wakes the thread, at `us` + 2; the thread runs 20 µs later.
     fn wakes(self, us: u64) -> Self {
         self.driver(us, "sys_enter: NR 1 (3, 1000, 8, 0, 0, 0)")
             .line("driver-70", 0, "d..2.", us + 2, "sched_waking: comm=cyclictest pid=50 prio=19 target_cpu=001")
@@ -245,7 +245,8 @@ fn released(us: u64) -> Released {
     Released { at_ns: us * 1000, by: Some(70) }
 }
 
-/// What it waits for was written while it worked: the release is the write, and the cycle was behind until its call.
+/// Data was written while the thread worked: the release is the write, and the cycle is behind by the time until the
+/// thread's call.
 #[test]
 fn a_release_while_the_thread_works_is_the_call_that_made_it() {
     for takes in [Takes::All, Takes::One, Takes::Bytes, Takes::Unknown] {
@@ -312,8 +313,8 @@ fn a_release_while_the_wait_returns_is_of_this_cycle_or_the_next() {
     assert!(closed[1].is_known && closed[1].releases == [released(3020)], "{closed:?}");
 }
 
-/// A futex's word is looked at before the wait: what was released during the cycle belongs to it, and a wait that is
-/// refused has a release that came after.
+/// A futex word is checked before the wait: releases during a cycle belong to that cycle, and if the kernel refuses the
+/// wait, the release came after the check.
 #[test]
 fn a_word_that_has_changed_is_the_next_release() {
     let of = |op: u64| WaitCall::new(FUTEX, &[0x1000, op], [!7, 0x7f]);

@@ -495,5 +495,5 @@ fn a_figure_that_the_lines_do_not_show_is_not_explained_away() {
            <...>-2446   0D..2    2us : __schedule <<idle>-0> (8c 3b)\n   \
            <...>-2446   0D..1   12us : trace_stop_sched_switched (__schedule)\n";
     let said = first(&text);
-    assert!(said.contains("the lines end after 12.0 µs: the origin of the header's figure is not in them"), "{said}");
+    assert!(said.contains("the lines end after 12.0 µs: the origin of the header's latency is not in them"), "{said}");
 }

@@ -109,8 +109,8 @@ fn threads_of_interrupts_are_interrupts() {
     }
 }
 
-/// Injected with the function tracer on: a softirq in a thread of lower priority than the victim, on a kernel that
-/// preempts it.
+/// A delay that was injected with the function tracer on: a softirq in a thread of lower priority than the victim, on a
+/// kernel that preempts it.
 #[test]
 fn a_softirq_thread_below_the_victim_is_what_was_not_preempted() {
     let thread = ("ktimers/1", 70, 98);
@@ -184,7 +184,7 @@ fn need_resched_that_goes_is_the_schedulers_own_choice() {
     blames(&trace().explained(facts).victims[0].causes[0], Class::RtThrottling, Some(60), Confidence::Medium);
 }
 
-/// Injected in a guest whose timers came late on both CPUs: `starved` had read the clock all the time.
+/// A delay that was injected in a guest whose timers came late on both CPUs: `starved` had read the clock all the time.
 #[test]
 fn silence_does_not_take_from_a_turn_of_the_fair_server() {
     let armed = |trace: Trace, cpu: u32| {
@@ -381,7 +381,7 @@ fn another_clock_leaves_suspicion_only_but_the_right_delay() {
     }
 }
 
-/// Woken in time, then it waits for a lock whose owner is delayed, and is preempted once.
+/// The thread is woken in time, then waits for a lock whose owner is delayed, and is preempted once.
 #[test]
 fn a_cycle_adds_up_and_names_the_owner_of_a_lock() {
     let owner = ("owner", 70, 120);

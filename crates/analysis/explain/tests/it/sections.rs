@@ -41,8 +41,8 @@ fn an_earlier_interrupt_does_not_hide_the_late_one() {
     blames(&trace.switch(1, 5005, YES, "R+", CYCLIC).cause(), Class::IrqsDisabled, Some(60), Confidence::Medium);
 }
 
-/// Woken by CPU 0 at 3 ms on a kernel that does not trace the sending of IPIs (before 6.4); the interrupt at 7 ms, and
-/// a tick.
+/// The victim is woken by CPU 0 at 3 ms on a kernel that does not trace the sending of IPIs (before 6.4); the interrupt
+/// at 7 ms, and a tick.
 fn woken_from_afar(tick: Option<u64>) -> Trace {
     let trace = start().switch(0, 1500, IDLE, "R", ("rsync", 80, 120)).switch(1, 2000, CYCLIC, "S", YES).line(
         "rsync-80",
@@ -332,7 +332,8 @@ fn preemption_that_came_on_again_names_where() {
     assert_eq!(victim.causes[0].place.as_deref(), Some("in hold ← ksys_ioctl"));
 }
 
-/// Without full preemption a thread continues after a timely interrupt: the code that was interrupted is where it was.
+/// Without full preemption a thread continues after a timely interrupt: so the interrupted code shows where the thread
+/// was.
 #[test]
 fn where_a_thread_was_that_was_not_preempted() {
     let trace = stacked(start().sleep(2000, 3000, YES), 3005, &["hold", "vfs_write"]);
@@ -432,7 +433,7 @@ fn the_line_that_does_not_fit_is_named() {
     let switch = slept().line("yes-60", 1, "dNh2.", 5000, &switched(YES, CYCLIC)).worst();
     let cases = [
         (calm, "line 4, CPU 1", "no reschedule was requested"),
-        (exit, "line 6, CPU 1", "ends that did not begin"),
+        (exit, "line 6, CPU 1", "ends although none had begun"),
         (entry, "line 5, CPU 1", "has not ended"),
         (other, "line 4, CPU 1", "another thread was current"),
         (switch, "line 4, CPU 1", "switched in an interrupt"),

@@ -85,7 +85,7 @@ fn a_thread_asleep_in_the_kernel_is_named_with_its_stack() {
     let text = switch(852, ("watchdog", 7304, 120, "D"), ("swapper/1", 0, 120))
         + "kernel_stack:\n=> __schedule\n=> schedule_rtlock   <- a remark\n=> rtlock_slowlock_locked\n=> rt_spin_lock\n=> release_sock\n";
     let said = first(&text);
-    let asleep = "watchdog (nice 0, pid 7304) went to sleep uninterruptibly (D) on CPU 1, in rt_spin_lock ← release_sock; when it was woken is in no line";
+    let asleep = "watchdog (nice 0, pid 7304) went to sleep uninterruptibly (D) on CPU 1, in rt_spin_lock ← release_sock; no line shows when it was woken";
     assert!(said.starts_with(asleep), "{said}");
     let woken = text
         + " logger-59 [001] 13.700852: sched_waking: comm=watchdog pid=7304 prio=120 target_cpu=001\n"
@@ -167,7 +167,7 @@ fn lines_without_a_cpu_or_a_thread_tell_what_they_can() {
     let mixed = "a-5 69.000100: sched_wakeup: comm=rt pid=9 prio=10 target_cpu=003\nb-6 69.000200: sched_stat_runtime: comm=b pid=6 runtime=1 [ns] \
                  vruntime=2 [ns]\na-5 69.000300: sched_switch: prev_comm=a prev_pid=5 prev_prio=120 prev_state=R ==> next_comm=rt next_pid=9 next_prio=10\n";
     let said = first(mixed);
-    assert!(said.contains("rt (RT 89, pid 9), 200 µs late: what ran on its CPU meanwhile cannot be told"), "{said}");
+    assert!(said.contains("rt (RT 89, pid 9), 200 µs late: what ran on its CPU meanwhile is unknown"), "{said}");
 }
 
 #[test]
@@ -353,7 +353,7 @@ fn a_timer_that_expires_again_and_again_is_named() {
     assert!(first(&calm).contains("expired 5 times on CPU 1, every 1.00 ms"), "{}", first(&calm));
 }
 
-/// The end of a section of a second.
+/// The lines cover only the end of a section that lasted a second.
 #[test]
 fn lines_of_a_small_part_of_a_section_do_not_name_most_of_it() {
     let line = |us: u32, function: &str| format!("ksoftirq-27        3dNs2 {us}us : {function} <-test_pages\n");

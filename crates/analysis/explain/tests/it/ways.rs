@@ -39,7 +39,7 @@ impl Trace {
         self.line(who, cpu, "d..2.", us, "sched_waking: comm=measure/1 pid=50 prio=9 target_cpu=001")
     }
 
-    /// Due at `due`, back in user space 10 µs after the trace's last switch to it at `ran`.
+    /// The victim is due at `due`, and is back in user space 10 µs after the trace's last switch to it at `ran`.
     fn worst(&self, sent: bool, due: u64, ran: u64) -> Victim {
         let opened = || open(Cursor::new(self.0.as_bytes()), punctual_trace::Options::default()).unwrap();
         let facts = Facts { sent, ..Facts::default() };
@@ -80,7 +80,7 @@ fn a_sender_that_is_not_preempted_in_its_call_is_still_on_its_way() {
     blames(&trace.worst(true, 1200, 1305), Class::Waker, Some(51), 105);
 }
 
-/// 6 ms in the middle of the call, of which 20 µs were charged to the sender.
+/// A gap of 6 ms in the middle of the call, of which only 20 µs were charged to the sender.
 #[test]
 fn a_hypervisor_that_stops_the_sender_is_the_culprit() {
     let charge = |trace: Trace, us, ns| {

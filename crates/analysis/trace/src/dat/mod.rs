@@ -24,12 +24,12 @@ pub use write::{DatFile, DatHead, symbols};
 
 pub(crate) const MAGIC: &[u8] = b"\x17\x08\x44tracing";
 const FORMAT: &str = "trace.dat";
-/// Maximum bytes of pages in memory for all CPUs together; below, the limits for one CPU.
+/// Maximum number of bytes of pages in memory for all CPUs together. `STREAM` has the limits for one CPU.
 const BUDGET: usize = 32 << 20;
 const STREAM: (usize, usize) = (64 << 10, 16 << 20);
 /// Bytes of uncompressed pages read at once.
 const AHEAD: usize = 256 << 10;
-/// Largest step back in time tolerated, ns; see `BACKSTEP` of the text reader.
+/// Largest backward step in time that is tolerated, ns; see `BACKSTEP` of the text reader.
 const BACKSTEP: u64 = 100_000;
 const PAGE: usize = 8 << 20;
 

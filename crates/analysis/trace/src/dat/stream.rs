@@ -13,7 +13,7 @@ pub(super) struct Stream {
     /// Remaining chunks of compressed data; `None` if the data is not compressed.
     chunks: Option<u32>,
     codec: Codec,
-    /// The pages read; below, the offset of the current one.
+    /// The pages that have been read. `page` is the offset of the current page in it.
     buffer: Vec<u8>,
     page: usize,
     walk: Option<Walk>,
@@ -94,7 +94,7 @@ impl Stream {
         self.buffer.get(self.page + record.start..self.page + record.end).unwrap_or_default()
     }
 
-    /// Starts to walk the page at `self.page`; skips damaged pages.
+    /// Starts reading the page at `self.page`; skips damaged pages.
     fn open(&mut self, missed: &mut Option<Option<u64>>, info: &mut TraceInfo) {
         while self.page < self.buffer.len() {
             let page = self.buffer.get(self.page..).unwrap_or_default();

@@ -1,4 +1,5 @@
-//! Reads the kernel symbols of a trace.dat, only when the first address occurs, since they are most of a small file.
+//! Reads the kernel symbols of a trace.dat, only when the first address occurs, since they make up most of a small
+//! file.
 
 use super::meta::At;
 use super::v7;

@@ -22,8 +22,8 @@ pub struct DatHead {
 }
 
 impl DatHead {
-    /// Returns the offset of [`symbols`] in a file with this head: a space of this many bytes, which may be written
-    /// later.
+    /// Returns the offset of [`symbols`] in a file with this head, for which a file reserves space, so that they can be
+    /// written later.
     pub fn symbols_at(&self) -> u64 {
         // The space begins after its size.
         self.front().0.len() as u64 + 4
@@ -133,10 +133,11 @@ impl<W: Write + Seek> DatFile<W> {
     }
 }
 
-/// Bytes reserved for symbols in each file: some 300 functions.
+/// Bytes reserved for symbols in each file, which is enough for about 300 functions.
 const SYMBOLS: usize = 16 << 10;
 
-/// Formats functions by address like /proc/kallsyms, as many as fit; the rest is filled with lines that name nothing.
+/// Formats functions by address like /proc/kallsyms, as many as fit; the rest of the reserved space is filled with
+/// lines that name no function.
 pub fn symbols(functions: &[(u64, String)]) -> Vec<u8> {
     const FILLER: &str = "0000000000000000 t -\n";
     let mut text = String::new();

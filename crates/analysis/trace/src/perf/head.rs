@@ -9,7 +9,7 @@ use crate::input::{Input, MOST};
 use crate::raw::Layout;
 use std::io::{Read, Seek};
 
-/// Size of the header in pipe mode, and of the one with tables.
+/// Size of the header in pipe mode. `FILE` is the size of the header of a file, which has tables.
 const PIPE: u64 = 16;
 const FILE: u64 = 104;
 const TRACING_DATA: u16 = 1;

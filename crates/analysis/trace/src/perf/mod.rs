@@ -32,7 +32,7 @@ const SAMPLE: u32 = 9;
 const LOST_SAMPLES: u32 = 13;
 const HEADER_ATTR: u32 = 64;
 const HEADER_FEATURE: u32 = 80;
-/// Largest step back in time tolerated, ns; see `BACKSTEP` of the text reader.
+/// Largest backward step in time that is tolerated, ns; see `BACKSTEP` of the text reader.
 const BACKSTEP: u64 = 100_000;
 
 struct PerfSource<R> {

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 /// Maximum window; `-z 19` uses 8 MiB.
 const WINDOW: u64 = 16 << 20;
-/// Maximum block (RFC 8878, 3.1.1.2.3), and size of its header.
+/// Maximum size of a block (RFC 8878, 3.1.1.2.3). `HEADER` is the size of a block's header.
 const BLOCK: usize = 128 << 10;
 const HEADER: usize = 3;
 /// An empty last block, and zeros for a checksum.

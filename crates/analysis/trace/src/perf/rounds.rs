@@ -3,7 +3,7 @@
 use crate::event::Event;
 use std::collections::VecDeque;
 
-/// Maximum number of events in memory for ordering: 32 MiB.
+/// Maximum number of events kept in memory for ordering, which take about 32 MiB.
 const HELD: usize = 1 << 18;
 
 /// Events of the last two rounds. Whatever follows the end of a round is not older than the newest event of the
@@ -11,7 +11,7 @@ const HELD: usize = 1 << 18;
 #[derive(Default)]
 pub(super) struct Rounds {
     held: VecDeque<(u64, Event)>,
-    /// Number of events ready to be released; `held` is sorted then.
+    /// Number of events ready to be released; if it is not 0, `held` is sorted.
     ready: usize,
     arrived: u64,
     newest: u64,

@@ -2,7 +2,7 @@
 
 use super::page::Layout;
 
-/// Maximum number of fields of an event; below, the maximum length of a print format.
+/// Maximum number of fields of an event. `MOST_PRINT` is the maximum length of a print format.
 const MOST_FIELDS: usize = 128;
 const MOST_PRINT: usize = 8192;
 

@@ -15,7 +15,7 @@ type Make = fn(&mut Fields<'_>) -> Option<Kind>;
 pub(super) struct Plan {
     slots: [Slot; SLOTS],
     make: Make,
-    /// The subject of vectors and system calls, from the event's name.
+    /// The vector or the system call that the event's name contains, if any.
     subject: Option<Vector>,
     letters: Vec<(u64, u8)>,
 }

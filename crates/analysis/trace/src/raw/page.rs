@@ -97,7 +97,7 @@ pub struct Walk {
 }
 
 impl Walk {
-    /// Starts to walk a page.
+    /// Starts to read the records of a page.
     ///
     /// # Errors
     ///

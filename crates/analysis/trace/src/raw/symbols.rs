@@ -18,7 +18,7 @@ const KEPT: usize = 1 << 14;
 /// Kernel functions by address; empty until the symbols are loaded.
 #[derive(Default)]
 pub struct Symbols {
-    /// Address and offset into `names`, sorted.
+    /// Address of each function and offset of its name in `names`, sorted by address.
     table: Vec<(u64, u32)>,
     names: Vec<u8>,
     known: HashMap<u64, Symbol>,
@@ -101,7 +101,7 @@ impl Symbols {
 }
 
 /// Returns the function that contains each of these ascending addresses: its address and name. Reads all of `kallsyms`
-/// (/proc/kallsyms) in little memory; omits what cannot be read.
+/// (/proc/kallsyms) with little memory; omits what cannot be read.
 pub fn functions_at(kallsyms: impl Read, addresses: &[u64]) -> Vec<Option<(u64, String)>> {
     let mut found: Vec<Option<(u64, String)>> = vec![None; addresses.len()];
     let mut lines = std::io::BufReader::with_capacity(64 << 10, kallsyms.take(TEXT));

@@ -129,7 +129,7 @@ struct Open {
     name: String,
     /// The longest call in this function that has ended.
     longest: Option<Box<Call>>,
-    /// Sum of the calls in it that have ended, ns; `u64::MAX` if lines are omitted.
+    /// Sum of the durations of the calls in it that have ended, ns; `u64::MAX` if lines are omitted.
     sum_ns: u64,
 }
 

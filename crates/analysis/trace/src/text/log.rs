@@ -89,7 +89,7 @@ pub(super) fn said(head: &str) -> Option<String> {
     Some(format!("{}: {means}{others}{each_other}", quoted(&shown)))
 }
 
-/// Returns the lines up to the next report. The kernel may report one CPU several times.
+/// Returns the lines up to the next report about another CPU. The kernel may report the same CPU several times.
 fn own(below: &[String], of: Option<f64>) -> Vec<&str> {
     let is_other =
         |line: &str| REPORTS.iter().any(|report| line.contains(report.mark)) && (of.is_none() || cpu(line) != of);
@@ -144,7 +144,7 @@ fn cpu(line: &str) -> Option<f64> {
     named.or_else(powerpc)
 }
 
-/// A line without the log's stamps.
+/// Returns a line of the log without its time stamps.
 fn message(shown: &str) -> &str {
     let message = shown.rsplit_once("kernel:").map_or(shown, |(_, message)| message).trim_start();
     let message = message.trim_start_matches('>').trim_start();
@@ -154,7 +154,7 @@ fn message(shown: &str) -> &str {
     ["watchdog: ", "Watchdog: "].iter().find_map(|own| message.strip_prefix(own)).unwrap_or(message)
 }
 
-/// A message without its figure, by which reports of one kind are told apart.
+/// Returns a message without its measured value, to distinguish reports of the same kind.
 fn subject(report: &Report, message: &str) -> String {
     let figure = report.figure.unwrap_or("blocked for more than ");
     let Some((before, after)) = message.split_once(figure) else { return message.to_owned() };
@@ -181,7 +181,8 @@ fn unwrapped(head: &str) -> Vec<String> {
     lines
 }
 
-/// Returns the lines of a report, joined with the next line if a mail client broke it: figure, position, text.
+/// Returns value, position and text of each line of a report. A line that a mail client broke is joined with the next
+/// one.
 fn all(report: &Report, lines: &[String]) -> Vec<(Option<f64>, usize, String)> {
     // A line is broken at a blank.
     let first = report.mark.split(' ').find(|word| !word.is_empty()).unwrap_or_default();

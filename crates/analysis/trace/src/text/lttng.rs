@@ -7,7 +7,7 @@ use crate::words::Comm;
 
 /// MAX_RT_PRIO: LTTng subtracts it from priorities (lttng-modules, instrumentation/events/sched.h).
 const MAX_RT_PRIO: i64 = 100;
-/// The largest priority of a thread after that subtraction.
+/// The largest priority of a thread that LTTng prints, after it has subtracted [`MAX_RT_PRIO`].
 const MOST_SHOWN: i64 = 39;
 
 /// True for a line with LTTng's stream context.

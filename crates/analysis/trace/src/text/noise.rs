@@ -23,7 +23,7 @@ pub(crate) fn read(name: &[u8], s: &[u8], names: &mut Names) -> Option<Option<Ki
     })
 }
 
-/// Parses `local_timer:236`: the last colon separates.
+/// Parses `local_timer:236`; the last colon is the separator.
 fn numbered(s: &[u8]) -> Option<(&[u8], i32)> {
     let s = trim(s);
     let at = memchr::memrchr(b':', s)?;

@@ -4,7 +4,7 @@ use super::prefix::{Front, Style, front};
 use super::repair;
 use std::collections::BTreeSet;
 
-/// A larger step back in time, ns, means that another trace begins.
+/// Largest backward step in time, ns, within one trace; a larger one means that another trace begins.
 const MOST: u64 = 10_000_000;
 
 /// Returns the lines sorted by time, and their original numbers in `text`, from 1. Lines without an event stay below

@@ -207,7 +207,7 @@ fn latency_time(s: &[u8]) -> Option<(&[u8], u64, Option<u32>)> {
     }
 }
 
-/// Handles `µs`, which the latency tracer of 2.6 prints in Latin-1; pages show it in other encodings, or as a
+/// Handles `µs`, which the latency tracer of 2.6 prints in Latin-1; web pages show it in other encodings, or as a
 /// replacement character.
 fn without_micro(s: &[u8]) -> Option<&[u8]> {
     let s = s.strip_suffix(b"s").unwrap_or(s);
@@ -220,7 +220,8 @@ pub(crate) fn comm_dash_pid(s: &[u8]) -> Option<(Option<Comm>, i32)> {
     task(s).filter(|(.., perf)| !perf).map(|(comm, tid, _)| (comm, tid))
 }
 
-/// Parses `comm:pid` of trace-cmd's reports. The last colon separates, since names contain colons (`kworker/0:1`).
+/// Parses `comm:pid` of trace-cmd's reports. The last colon is the separator, since names may contain colons
+/// (`kworker/0:1`).
 pub(crate) fn comm_pid(s: &[u8]) -> Option<(Option<Comm>, i32)> {
     let at = memchr::memrchr(b':', s)?;
     let comm = s.get(..at)?;

@@ -134,7 +134,8 @@ impl Rtla {
     }
 }
 
-/// `Max timerlat IRQ latency from idle: 49.11 us in cpu 2`, at the end: the CPU of a section that lacks its first line.
+/// Takes the CPU of a section that lacks its first line from the last line,
+/// `Max timerlat IRQ latency from idle: 49.11 us in cpu 2`.
 fn from_idle(line: &[u8], sections: &mut [RtlaAnalysis]) {
     let Some((_, us, rest)) = labelled(line).filter(|(label, ..)| label.ends_with(b"from idle:")) else { return };
     let cpu = rest.strip_prefix(b"in cpu ").and_then(number).and_then(|(cpu, _)| u32::try_from(cpu).ok());

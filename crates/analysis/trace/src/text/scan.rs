@@ -83,7 +83,7 @@ pub(crate) fn seconds(s: &[u8]) -> Option<(u64, Option<u32>, &[u8])> {
     Some((ns, Some(digits), after))
 }
 
-/// Finds `needle` by searching for that byte of it which is rarest in traces. On a single line this is cheaper than
+/// Finds `needle` by searching for the byte of `needle` that is rarest in traces. On a single line this is cheaper than
 /// preparing a substring search.
 pub(crate) fn find(haystack: &[u8], needle: &[u8]) -> Option<usize> {
     let rare = |b: &u8| !b.is_ascii_alphanumeric() && !matches!(b, b' ' | b'=' | b':' | b'_');

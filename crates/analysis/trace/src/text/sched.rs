@@ -72,7 +72,8 @@ fn switch_nameless(s: &[u8]) -> Option<Kind> {
     Some(Kind::SchedSwitch { prev, prev_state: state_of(field(s, b"prev_state")?)?, next })
 }
 
-/// trace-cmd: `cyclictest:248 [120] R ==> rcuc/0:23 [98]`; Linux 2.6.31: `task cyclictest:248 [120] (R) ==> rcuc/0:23 [98]`.
+/// Parses a sched_switch as printed by trace-cmd, `cyclictest:248 [120] R ==> rcuc/0:23 [98]`, or by Linux 2.6.31,
+/// `task cyclictest:248 [120] (R) ==> rcuc/0:23 [98]`.
 pub(crate) fn switch_short(s: &[u8]) -> Option<Kind> {
     let s = s.strip_prefix(b"task ").unwrap_or(s);
     let (prev, next) = split(s, b" ==> ")?;

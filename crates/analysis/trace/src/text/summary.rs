@@ -247,8 +247,8 @@ fn hwlatdetect(head: &str) -> Option<(String, &'static str)> {
     let samples =
         value("Samples recorded:").map(|n| format!(" in {} samples", text(n.as_bytes(), 20))).unwrap_or_default();
     let smis = match value("SMIs during run:") {
-        Some("0") => ", 0 SMIs counted: firmware without SMIs, the host of a guest, or the processor",
-        Some(_) => ", with SMIs counted: firmware",
+        Some("0") => ", 0 SMIs counted, which points to firmware without SMIs, the host of a guest, or the processor",
+        Some(_) => ", with SMIs counted, which points to the firmware",
         None => ", SMIs not counted",
     };
     Some((
@@ -260,8 +260,7 @@ fn hwlatdetect(head: &str) -> Option<(String, &'static str)> {
 /// Parses `COMMAND: swapper/3 PID: 0 LATENCY: 9ms start_time: …` below `hardirq:` or `softirq:` of the module
 /// trace-irqoff.
 fn trace_irqoff(head: &str) -> Option<(String, &'static str)> {
-    const NEXT: &str =
-        "its stacks are those of the late timer, which show what it interrupted but not what was off before";
+    const NEXT: &str = "its stacks are those of the late timer: they show what the timer interrupted, but not what had disabled interrupts before";
     head.contains("trace_irqoff").then_some(())?;
     let (mut what, mut cpu) = ("interrupts", "");
     let mut worst: Option<(u64, String)> = None;
@@ -326,7 +325,7 @@ fn contention(head: &str) -> Option<(String, &'static str)> {
         let is_stub = ["__traceiter_", "trace_contention", "__bpf_trace_"].iter().any(|stub| at.starts_with(stub));
         let who = match () {
             () if of_threads => format!("of {at} ({what})"),
-            () if is_stub => format!("for a {what}; {at} is the tracepoint's own code, and the caller is not in it"),
+            () if is_stub => format!("for a {what}; {at} is the tracepoint's own code, and its caller is not shown"),
             () => format!("for a {what} in {at}"),
         };
         let times: u64 = words.first()?.parse().ok()?;
@@ -343,7 +342,7 @@ fn contention(head: &str) -> Option<(String, &'static str)> {
         false => format!("; the largest sum is {} in {} waits, {}", most.total_text, most.times, most.who),
     };
     let what = format!(
-        "perf lock contention (the longest wait is {wait} of {times}, {who}{sum}); who held the lock is not in it"
+        "perf lock contention (the longest wait is {wait} of {times}, {who}{sum}); it does not show who held the lock"
     );
     Some((what, EVENTS))
 }

@@ -1,5 +1,5 @@
-//! Tests damaged files: truncated at every byte, changed at random, with false lengths. No panic, no endless loop, no
-//! wrong order.
+//! Tests damaged files: truncated at every byte, changed at random, with false lengths. Readers must not panic, loop
+//! endlessly, or return events in the wrong order.
 
 use crate::common;
 use crate::common::build;

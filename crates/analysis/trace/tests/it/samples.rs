@@ -4,7 +4,7 @@ use common::{counts, fixture, read_fixture};
 use punctual_trace::{Comm, Event, Format, Kind, Symbol, TimeBase, TimerlatContext};
 use std::collections::BTreeMap;
 
-/// Counts the events of a text trace by name, only by `: NAME: ` in each line.
+/// Counts the events of a text trace by name, by searching each line only for `: NAME: `.
 fn counted_by_eye(text: &[u8]) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
     for line in String::from_utf8_lossy(text).lines().filter(|l| !l.starts_with('#')) {

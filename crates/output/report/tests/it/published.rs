@@ -49,7 +49,7 @@ fn every_figure_has_its_source_and_how_comparable_it_is() {
     );
     assert!(last.starts_with("How comparable they are: ") && last.contains("virtual machine (`kvm`)"), "{last}");
     assert!(
-        last.contains("per CPU, the longest published one 49,999,700") && last.contains("state a tuning"),
+        last.contains("per CPU, the longest published one 49,999,700") && last.contains("state their tuning"),
         "{last}"
     );
 }
@@ -70,7 +70,11 @@ fn without_figures_of_the_board_those_of_its_core_are_shown_as_such() {
     let value = serde_json::to_value(json(&recording, &verdict)).unwrap();
     assert!(value["published"]["board"].is_null() && value["published"]["core"] == "Cortex-A72");
     let all = sentences(&(recording, verdict));
-    assert!(all[0].contains("same processor core (Cortex-A72), since this board has none"), "{}", all[0]);
+    assert!(
+        all[0].contains("same processor core (Cortex-A72), because no figures are published for this board,"),
+        "{}",
+        all[0]
+    );
     assert!(all[1].contains(". Raspberry Pi 4 Model B. Source: "), "{}", all[1]);
 }
 

@@ -13,15 +13,15 @@ use punctual_cycles::Awaited;
 use punctual_model::{Class, Cycle};
 use punctual_trace::{Context, Event, Kind, TaskState};
 
-/// -ERESTARTSYS to -ERESTART_RESTARTBLOCK (include/linux/errno.h): the kernel calls again.
+/// -ERESTARTSYS to -ERESTART_RESTARTBLOCK (include/linux/errno.h): the kernel restarts the system call.
 const RESTARTS: std::ops::RangeInclusive<i64> = -516..=-512;
 
 /// A cycle that has ended. Times are on the trace's clock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Closed {
     pub tid: i32,
-    /// When its timer was due, or it was woken; if it did not sleep and no timer is known, when it was released by a
-    /// call of another thread; if that is unknown, when it called.
+    /// Release time: when the timer was due or the thread was woken; if it did not sleep and no timer is known, when
+    /// another thread's call released it; if that is unknown too, when the thread entered its wait.
     pub release_ns: u64,
     /// When the call in which the thread waited returned.
     pub start_ns: u64,
@@ -33,14 +33,14 @@ pub struct Closed {
     pub is_next: bool,
     /// True if a timer released the thread.
     pub is_timed: bool,
-    /// When it was released is known: not if what it waits for was there already when it called, and nothing shows
-    /// since when.
+    /// True if the release time is known. It is unknown if what the thread waits for was available before the thread
+    /// called and no event shows since when.
     pub is_known: bool,
-    /// All releases that it took, at least one; the first is at `release_ns`.
+    /// All releases that the cycle consumed, at least one; the first is at `release_ns`.
     pub releases: Vec<Released>,
-    /// Threads that it released, in the order of time.
+    /// Threads that this thread released, in chronological order.
     pub given: Vec<Given>,
-    /// Time after the release in which the cycle before had not ended.
+    /// Time from the release to the end of the previous cycle; 0 if that cycle had already ended.
     pub behind_ns: u64,
     pub ran_ns: u64,
     pub blocked_ns: u64,
@@ -48,7 +48,7 @@ pub struct Closed {
     pub delays: Vec<(Class, u64)>,
 }
 
-/// A thread that was released, and the beginning of the call that did it.
+/// A thread that was released, and the time of the call or wakeup that released it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Given {
     pub at_ns: u64,
@@ -68,17 +68,18 @@ impl Cycles {
         self.followed.contains_key(&tid)
     }
 
-    /// Cycles that ended since the last call; of each thread in the order of time.
+    /// Returns the cycles that have ended since this function was last called, in chronological order for each thread.
     pub fn closed(&mut self) -> Vec<Closed> {
         std::mem::take(&mut self.closed)
     }
 
-    /// The longest cycles of a thread, and how many were only partly observed.
+    /// Returns the longest cycles of a thread, and the number of its cycles that were only partly observed.
     pub fn longest(&self, tid: i32) -> (&[Cycle], u64) {
         self.followed.get(&tid).map_or((&[], 0), |followed| (&followed.longest, followed.broken))
     }
 
-    /// Release of the thread's cycle that has not ended, or of which not everything is known.
+    /// Returns the release time of the thread's cycle that has not ended, or that has ended but whose releases are not
+    /// all known yet.
     pub fn open_since(&self, tid: i32) -> Option<u64> {
         let closing = self.followed.get(&tid).and_then(|followed| followed.closing.as_ref());
         closing.map(|closed| closed.release_ns).or(self.running_since(tid))
@@ -164,7 +165,7 @@ impl Cycles {
         }
     }
 
-    /// A call that may release others.
+    /// Handles the start of a system call, which may release other threads.
     fn called(&mut self, event: &Event, number: i64, args: &[u64]) {
         let Some(by) = event.tid else { return };
         let mut given = Vec::new();
@@ -309,7 +310,8 @@ impl Cycles {
         true
     }
 
-    /// A thread that waits sleeps: again, if it was woken for nothing.
+    /// Handles a waiting thread that goes to sleep, possibly again after a wakeup that was not a release. Returns true
+    /// if a cycle had begun, which is then discarded.
     pub(super) fn waits_again(&mut self, machine: &Machine, tid: i32, state: TaskState) -> bool {
         let Some(followed) = self.followed.get_mut(&tid) else { return false };
         let Some(waiting) = followed.waiting.as_mut().filter(|_| state.letter == b'S') else { return false };

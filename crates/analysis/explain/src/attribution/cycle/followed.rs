@@ -1,4 +1,4 @@
-//! A thread of which the call is known in which it waits for its release.
+//! A thread for which the system call in which it waits for its release is known.
 
 use super::Open;
 use super::calls::{Closed, Given};
@@ -7,40 +7,40 @@ use punctual_cycles::Awaited;
 use punctual_model::Cycle;
 use std::collections::VecDeque;
 
-/// Maximum number of wakeups by one thread that are followed in a cycle. A thread that wakes others more often is not
-/// followed further.
+/// Maximum number of releases of other threads that are recorded for one cycle of a thread; further ones are ignored.
 const GIVEN: usize = 256;
 
 #[derive(Debug)]
 pub(super) struct Followed {
     pub pending: Pending,
     pub waiting: Option<Waiting>,
-    /// The timer that woke it last.
+    /// The timer that last woke the thread.
     pub timer: Option<u64>,
-    /// When that timer was first due since the last wait, while the thread did not wait.
+    /// Due time of that timer's first expiry since the last wait, if it expired while the thread was not waiting.
     pub missed: Option<u64>,
-    /// The cycle that has ended with the call: what it took is known when the thread sleeps in it, or returns.
+    /// The cycle that ended when the thread entered its wait. Its releases are complete only when the thread sleeps in
+    /// that wait or returns from it.
     pub closing: Option<Closed>,
-    /// Whom it has released since its last wait.
+    /// Threads that this thread has released since its last wait.
     given: Vec<Given>,
     pub longest: Vec<Cycle>,
     /// The last cycles and their ends, oldest first.
     pub recent: VecDeque<(Open, u64)>,
-    /// Cycles that were seen in part.
+    /// Number of cycles that were only partly observed.
     pub broken: u64,
-    /// One was, or none has ended yet.
+    /// True if a cycle was only partly observed since the last complete one, or if no cycle has ended yet.
     pub has_gap: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Waiting {
     pub entered: u64,
-    /// It has started a timer in the call, and when that is due.
+    /// True if the thread has started a timer in the call; `due` is when that timer is due.
     pub has_timer: bool,
     pub due: Option<u64>,
-    /// It sleeps in it, and was not woken.
+    /// True if the thread sleeps in the call and has not been woken.
     pub is_asleep: bool,
-    /// Since when it has the CPU in it, after a sleep.
+    /// Time since which the thread has had the CPU in the call: the start of the call, or the end of its last sleep.
     pub ran: u64,
 }
 
@@ -60,7 +60,7 @@ impl Followed {
         }
     }
 
-    /// Returns the cycle that had ended.
+    /// Discards everything that is unreliable after lost events. Returns the cycle that had already ended, if any.
     pub fn forget(&mut self) -> Option<Closed> {
         self.broken += u64::from(self.waiting.take().is_some());
         (self.missed, self.has_gap) = (None, true);
@@ -82,7 +82,7 @@ impl Followed {
         self.waiting.is_some_and(|waiting| waiting.is_asleep)
     }
 
-    /// It has released that thread.
+    /// Records that this thread has released the thread `to`.
     pub fn gives(&mut self, at_ns: u64, to: i32) {
         if self.given.len() < GIVEN {
             self.given.push(Given { at_ns, to });
@@ -93,7 +93,7 @@ impl Followed {
         std::mem::take(&mut self.given)
     }
 
-    /// The cycle that had ended, which took these releases as well.
+    /// Returns the cycle that had ended, after adding these releases, which it consumed as well.
     pub fn closed(&mut self, before: Vec<Released>) -> Option<Closed> {
         let mut closed = self.closing.take()?;
         closed.releases.extend(before);

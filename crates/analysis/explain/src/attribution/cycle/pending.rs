@@ -1,9 +1,9 @@
-//! What has released a thread and was not yet taken by one of its cycles.
+//! Releases of a thread that none of its cycles has consumed yet.
 
 use punctual_cycles::{Awaited, Takes};
 use std::collections::VecDeque;
 
-/// No program that works has more releases waiting.
+/// Maximum number of pending releases; no program that works has more.
 const MOST: usize = 1024;
 /// -EAGAIN: futex(2) did not wait, since the word had changed.
 const CHANGED: i64 = -11;
@@ -11,9 +11,9 @@ const CHANGED: i64 = -11;
 /// A release of a cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Released {
-    /// When the thread was woken; if it did not sleep, when the call began that released it.
+    /// When the thread was woken; if it did not sleep, when the call that released it began.
     pub at_ns: u64,
-    /// The thread that did it; 0: a timer or an interrupt; `None`: unknown.
+    /// ID of the releasing thread; 0: a timer or an interrupt; `None`: unknown.
     pub by: Option<i32>,
 }
 
@@ -21,7 +21,7 @@ pub struct Released {
 struct Entry {
     released: Released,
     bytes: Option<u64>,
-    /// When the call that releases returned; `None`: it has not.
+    /// Time at which the releasing call returned; `None` if it has not returned yet.
     returned: Option<u64>,
     woke: bool,
 }
@@ -36,28 +36,30 @@ impl Entry {
 pub(super) struct Pending {
     awaited: Awaited,
     entries: VecDeque<Entry>,
-    /// It was woken by something else than the known calls.
+    /// True if something other than the known calls has woken the thread.
     has_others: bool,
-    /// The word had changed before who changed it called.
+    /// True if the futex word had changed before the thread called futex(2), and the call that belongs to that change
+    /// has not been seen yet.
     is_owed: bool,
 }
 
-/// What a wait took when it returned.
+/// Releases that a wait consumed, determined when it returned.
 #[derive(Debug, Default)]
 pub(super) struct Taken {
     pub own: Vec<Released>,
-    /// Taken by the cycle before.
+    /// Releases that the previous cycle consumed.
     pub before: Vec<Released>,
-    /// If the thread did not sleep: it is known when it was released.
+    /// For a thread that did not sleep: true if it is known when the thread was released.
     pub is_sure: bool,
 }
 
-/// What a call of another thread means.
+/// Meaning of another thread's call for the followed thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Called {
     Nothing,
     Releases,
-    /// It is the release of the cycle that has begun since the word had changed.
+    /// The call is the release of the cycle that has already begun, because the futex word had changed before this
+    /// call.
     Began,
 }
 
@@ -70,7 +72,7 @@ impl Pending {
         self.awaited.call.is(number, arguments)
     }
 
-    /// A thread has made a call.
+    /// Handles the start of a system call of thread `by`. Returns what the call means for the followed thread.
     pub fn called(&mut self, by: i32, number: i64, arguments: &[u64], at_ns: u64) -> Called {
         if !self.awaited.by.iter().any(|(tid, call)| *tid == by && call.is(number, arguments)) {
             return Called::Nothing;
@@ -82,7 +84,8 @@ impl Pending {
         Called::Releases
     }
 
-    /// A call of that thread has returned. What did not wake the thread, which sleeps, was for another.
+    /// Handles the return of a system call of thread `by`. If the followed thread sleeps and this call did not wake it,
+    /// the call was meant for another thread and is removed.
     pub fn call_returned(&mut self, by: i32, at_ns: u64, result: i64, is_asleep: bool) {
         let is_its = |entry: &Entry| entry.is_open() && entry.released.by == Some(by);
         let Some(at) = self.entries.iter().rposition(is_its) else { return };
@@ -93,7 +96,8 @@ impl Pending {
         }
     }
 
-    /// The thread, which waits, was woken by that one, or by an interrupt (0). Returns true if no known call has done it.
+    /// Handles a wakeup of the waiting thread by thread `by`, or by an interrupt (0). Returns true if none of the known
+    /// calls caused it.
     pub fn woken(&mut self, at_ns: u64, by: i32) -> bool {
         // It slept again after the wakeup before.
         self.entries.retain(|entry| !entry.woke);
@@ -108,19 +112,21 @@ impl Pending {
         true
     }
 
-    /// That thread has woken another: futex(2) wakes as many as it is asked for, not all that might wait.
+    /// Handles a wakeup of another thread by thread `by`. futex(2) wakes only as many threads as requested, so that
+    /// call did not release the followed thread.
     pub fn woke_another(&mut self, by: i32) {
         if self.awaited.takes == Takes::Seen {
             self.entries.retain(|entry| !entry.is_open() || entry.woke || entry.released.by != Some(by));
         }
     }
 
-    /// When the thread was woken, if it was.
+    /// Returns the time at which the thread was woken; `None` if it was not.
     pub fn woken_at(&self) -> Option<u64> {
         self.entries.iter().find(|entry| entry.woke).map(|entry| entry.released.at_ns)
     }
 
-    /// The thread sleeps in its wait, so that nothing is left of what was there when it began, at `entered`.
+    /// Handles the thread falling asleep in its wait, which began at `entered`. Returns the releases from before the
+    /// wait, which must have been consumed already, since otherwise the thread would not sleep.
     pub fn sleeps(&mut self, entered: u64) -> Vec<Released> {
         let is_left = |entry: &&Entry| !entry.is_open() && !entry.woke && entry.released.at_ns < entered;
         let left = self.entries.iter().filter(is_left).map(|entry| entry.released).collect();
@@ -128,7 +134,7 @@ impl Pending {
         left
     }
 
-    /// Its sleep was interrupted, and goes on.
+    /// Handles a sleep that was interrupted and then continues.
     pub fn interrupted(&mut self) {
         self.entries.retain(|entry| !entry.woke);
     }
@@ -138,7 +144,8 @@ impl Pending {
         self.is_owed = false;
     }
 
-    /// The wait, which began at `entered`, has returned; since `ran` the thread had the CPU in it.
+    /// Handles the return of the wait, which began at `entered`; the thread has had the CPU in it since `ran`. Returns
+    /// the releases that the wait consumed.
     pub fn take(&mut self, entered: u64, ran: u64, result: i64) -> Taken {
         let mut taken = Taken { is_sure: !self.has_others, ..Taken::default() };
         if let Some(woke) = self.entries.iter().position(|entry| entry.woke).and_then(|at| self.entries.remove(at)) {

@@ -9,7 +9,7 @@ use punctual_model::{Cause, Class, Confidence};
 pub(super) fn advice(cause: &Cause, cpu: Option<u32>) -> String {
     match cause.class {
         Class::HigherPriority if cause.comm.as_deref().is_some_and(is_stopper) && cause.place.is_some() => {
-            "it is the stopper of its CPU and works for the one that queued it (a change of affinity, text patching, hotplug)".into()
+            "it is the stopper of its CPU and runs work for the thread that queued it (a change of affinity, text patching, hotplug)".into()
         }
         Class::HigherPriority if cause.comm.as_deref().is_some_and(is_stopper) => {
             "it is the stopper of its CPU, which runs work queued by others (changes of affinity, text patching, hotplug): find the origin".into()
@@ -42,7 +42,7 @@ pub(super) fn advice(cause: &Cause, cpu: Option<u32>) -> String {
             "raise its sched_runtime or shorten its work; SCHED_FLAG_DL_OVERRUN sends it SIGXCPU where it overruns".into()
         }
         Class::Irq if cause.what.as_deref() == Some(OWN) => {
-            "a timer interrupt that wakes a thread takes this long on this CPU, with what is traced in it".into()
+            "a timer interrupt that wakes a thread takes this long on this CPU, including the tracing of events in it".into()
         }
         Class::Irq if cause.what.as_deref().is_some_and(is_timer) => {
             "the timer interrupt stays where it is: have fewer timers on this CPU (isolcpus, nohz_full); in a guest, look at steal".into()
@@ -51,7 +51,7 @@ pub(super) fn advice(cause: &Cause, cpu: Option<u32>) -> String {
             "keep what sends it from doing so while this CPU has real-time work (isolcpus, nohz_full; look at what it was sent for)".into()
         }
         Class::Irq if cause.what.as_deref().is_some_and(is_ipi) => {
-            "another CPU sent it: ipi:ipi_send_cpu with its callback tells which and for what".into()
+            "another CPU sent it: ipi:ipi_send_cpu with its callback tells which CPU and for what".into()
         }
         Class::Irq if cause.what.as_deref().is_some_and(|what| what.contains("irq_work") || what.contains("IRQ work")) => {
             "the kernel queued work for this CPU from a context in which it could not run it (perf, BPF, RCU, printk): find the origin".into()
@@ -76,7 +76,7 @@ pub(super) fn advice(cause: &Cause, cpu: Option<u32>) -> String {
         }
         Class::IrqsDisabled if cause.tid.is_none() => "`punctual explain --hardware` tells the two apart, and so does sched_stat_runtime if it was not recorded".into(),
         Class::IrqsDisabled | Class::PreemptionDisabled => {
-            "`punctual explain --live` or `--trace-events stacks` names the function, where the kernel can (docs/sections.md)".into()
+            "`punctual explain --live` or `--trace-events stacks` names the function, if the kernel supports it (docs/sections.md)".into()
         }
         Class::Steal => "give the guest CPUs of its own (rule virt-guest)".into(),
         Class::MachineStall => "firmware (SMI) or the host of a guest: run the hwlat tracer, look at the host".into(),

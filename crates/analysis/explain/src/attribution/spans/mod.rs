@@ -22,7 +22,7 @@ const NESTED: usize = 16;
 const LEAST: u64 = 20_000;
 /// Shorter handlers are not reported, ns.
 const BRIEF: u64 = 5_000;
-/// A real-time thread that runs so long at a stretch keeps others waiting, ns.
+/// Minimum time, ns, for which a real-time thread must run without a break to be reported as keeping others waiting.
 const HOG: u64 = 1_000_000;
 /// Activity that follows an interrupt by less than this is part of the interrupt's exit, ns.
 const WAY_OUT: u64 = 20_000;
@@ -41,7 +41,7 @@ impl fmt::Display for On {
 /// What a delay or a duration belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Of {
-    /// A real-time thread that could run and had lost its CPU.
+    /// A real-time thread that was runnable after losing its CPU.
     RealTime,
     /// Any other thread that had lost its CPU: to a real-time thread here, to an ordinary one below.
     ByRealTime,
@@ -82,7 +82,7 @@ struct Cpu {
     /// Which thread got the CPU, and when.
     switches: VecDeque<(u64, Task)>,
     idle: Option<(u64, u32)>,
-    /// The thread that the last event, a switch, took the CPU from.
+    /// The thread that lost the CPU in the last event, if that event was a switch.
     left: Option<i32>,
 }
 
@@ -116,13 +116,15 @@ pub(super) struct Spans {
     woken: HashMap<i32, (u64, u32)>,
     /// Threads with a priority that another one has lent them: to whom by whom.
     lent: HashMap<i32, Task>,
-    /// How often threads were woken, while no switch was seen.
+    /// Number of wakeups of each thread, counted as long as no switch has been seen.
     wakings: HashMap<i32, (u64, Task)>,
-    /// By the address of a work item: when and where it was queued, and by whom; when it was started.
+    /// For each work item, by its address: when, on which CPU and by whom it was queued. `started` records when it was
+    /// started.
     work: HashMap<u64, (u64, u32, Actor)>,
     started: HashMap<u64, (u64, String)>,
     longest: BTreeMap<Of, (u64, String)>,
-    /// Times, CPUs and threads that occur in the lines.
+    /// Times of the first and the last event. `only` is the CPU and the thread of the first event; `many` is true if
+    /// other threads follow.
     covered: Option<(u64, u64)>,
     only: Option<(u32, Who)>,
     many: bool,
@@ -199,7 +201,7 @@ impl Spans {
                         Nanos(ns)
                     ),
                     false => format!(
-                        "sched_stat_wait: {who} had waited {} for a CPU; which thread ran meanwhile is in no event",
+                        "sched_stat_wait: {who} had waited {} for a CPU; no event shows which thread ran meanwhile",
                         Nanos(ns)
                     ),
                 });
@@ -411,7 +413,7 @@ impl Spans {
         self.longest.get(&of).filter(|(ns, _)| *ns > than).map(|(ns, text)| (*ns, text.as_str()))
     }
 
-    /// What delayed something, or took long, and how long.
+    /// Returns descriptions of what delayed something or took long, each with its duration, ns.
     pub fn delays(&self, options: &ExplainOptions, has_cpu: bool) -> Vec<(u64, String)> {
         let mut all: Vec<(u64, String)> =
             self.longest.iter().filter(|(of, _)| **of < Of::Ran).map(|(_, longest)| longest.clone()).collect();

@@ -18,7 +18,7 @@ pub(super) fn named((comm, tid): Who) -> String {
     }
 }
 
-/// Who acts at an event: the thread, or an interrupt or softirq upon it, which acts on nobody's behalf.
+/// Who acts at an event: the thread, or an interrupt or softirq on top of it, which acts on nobody's behalf.
 pub(super) fn acting((who, context): Actor) -> String {
     let upon = match context {
         Some(Context::Softirq) => "a softirq upon ",
@@ -66,7 +66,7 @@ pub(super) fn blocked(out: &Out, until: Option<u64>, options: &ExplainOptions, o
             format!("{who} slept uninterruptibly (D){on}{place}, until {by} woke it after {}", Nanos(after))
         }
         (None, None) => {
-            format!("{who} went to sleep uninterruptibly (D){on}{place}; when it was woken is in no line")
+            format!("{who} went to sleep uninterruptibly (D){on}{place}; no line shows when it was woken")
         }
     }
 }

@@ -4,10 +4,11 @@ use punctual_model::{Class, Lane, Span, SpanKind};
 use punctual_units::CpuId;
 use std::collections::HashMap;
 
-/// Maximum number of spans of the first lane, which is the victim's, and of every other lane; 620 for eight lanes.
+/// Maximum number of spans of the first lane, which is the victim's; `OTHER` is the maximum of every other lane. Eight
+/// lanes have at most 620.
 const FIRST: usize = 200;
 const OTHER: usize = 60;
-/// Spans up to this fraction of the picture may be merged first; the limit doubles until the lane fits.
+/// At first, only spans of up to 1/`FINEST` of the picture may be merged; the limit doubles until the lane fits.
 const FINEST: u64 = 2_000;
 
 pub(super) fn budget(n: usize) -> usize {

@@ -17,7 +17,8 @@ use punctual_trace::{Event, Kind, Source, TraceInfo};
 use punctual_units::{Arrange, CpuId};
 use std::collections::HashMap;
 
-/// Minimum and maximum of the time shown before T0 and after T3, and the fraction of the delay in between.
+/// Minimum time shown before T0 and after T3; `MOST_MARGIN` is the maximum. In between, the time is the delay divided
+/// by `MARGIN_PART`.
 const LEAST_MARGIN: u64 = 50_000;
 const MOST_MARGIN: u64 = 1_000_000;
 const MARGIN_PART: u64 = 10;

@@ -3,7 +3,8 @@
 use super::stack::{below_interrupt, function, place};
 use super::{number_after, text};
 
-/// `handler #08!!!`, `local_softirq_pending 08`: the names of the bits (include/linux/interrupt.h).
+/// Returns the names of the softirqs whose bits are set in `handler #08!!!` or `local_softirq_pending 08`
+/// (include/linux/interrupt.h).
 pub(super) fn pending(line: &str) -> Option<String> {
     const NAMES: [&str; 10] =
         ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];
@@ -14,8 +15,8 @@ pub(super) fn pending(line: &str) -> Option<String> {
     Some(format!(": {}", names.collect::<Vec<_>>().join(", ")))
 }
 
-/// `is blocked on a mutex likely owned by task worker:120.` below a hung task (kernel/hung_task.c, since Linux 6.16), and
-/// the owner's stack below it.
+/// Returns the owner of a lock, from `is blocked on a mutex likely owned by task worker:120.` below a hung task
+/// (kernel/hung_task.c, since Linux 6.16), and the owner's stack below it.
 pub(super) fn owner(below: &[String]) -> Option<String> {
     const NEAR: usize = 60;
     let at = below.iter().take(NEAR).position(|line| line.contains("is blocked on a "))?;
@@ -41,8 +42,9 @@ pub(super) fn by(shown: &str, lines: &[&str], cpu: Option<f64>) -> Option<String
     (pid > 0 && !shown.contains(&name)).then(|| format!(", while {name} (pid {pid}) was current"))
 }
 
-/// PowerPC: `CPU 68 TB:85587019361273, last heartbeat TB:85576815065016 (19930ms ago)`, and of all CPUs together `last SMP
-/// heartbeat` (arch/powerpc/kernel/watchdog.c).
+/// Returns how long ago the last heartbeat was, which PowerPC prints as
+/// `CPU 68 TB:85587019361273, last heartbeat TB:85576815065016 (19930ms ago)`, and for all CPUs together as
+/// `last SMP heartbeat` (arch/powerpc/kernel/watchdog.c).
 pub(super) fn heartbeat(below: &[String], cpu: Option<f64>) -> Option<String> {
     const NEAR: usize = 8;
     let near = below.get(..NEAR.min(below.len()))?;
@@ -61,8 +63,8 @@ pub(super) fn heartbeat(below: &[String], cpu: Option<f64>) -> Option<String> {
     own.or_else(|| of(true).map(|ms| format!(" (the last time that all CPUs had one was {ms} ms ago)")))
 }
 
-/// Returns what follows the first line with that CPU, and thread, such as `CPU: 0 PID: 1289 Comm: app`, up to the next such
-/// line.
+/// Returns the lines that follow the first one that names that CPU and thread, such as `CPU: 0 PID: 1289 Comm: app`, up
+/// to the next such line.
 pub(super) fn backtrace(below: &[String], cpu: f64, pid: Option<f64>) -> Vec<&str> {
     let is_its = |line: &String| {
         number_after(line, "CPU: ").is_some_and(|of| of == cpu)
@@ -72,7 +74,8 @@ pub(super) fn backtrace(below: &[String], cpu: f64, pid: Option<f64>) -> Vec<&st
     its.iter().map(String::as_str).take_while(|line| !line.contains("CPU: ")).collect()
 }
 
-/// `.owner: app/1289, .owner_cpu: 0` below a report about a spinlock, and what that CPU is shown to do.
+/// Describes the owner of a spinlock, from `.owner: app/1289, .owner_cpu: 0` below the report, and what the owner's CPU
+/// executed, from its stack.
 pub(super) fn spinner(own: &[&str], below: &[String]) -> String {
     let owner = own.iter().find_map(|line| line.split_once(".owner: ")?.1.split_once(", .owner_cpu: "));
     let Some((owner, cpu)) = owner else { return "; the lock's owner is not in this report".to_owned() };
@@ -83,13 +86,14 @@ pub(super) fn spinner(own: &[&str], below: &[String]) -> String {
     let its = backtrace(below, f64::from(cpu), pid.parse().ok());
     let stack = match (place(&its), below_interrupt(&its).and_then(|its| place(&its))) {
         (None, None) => ", whose stack is not in this text".to_owned(),
-        (Some(at), Some(below)) => format!(", which is {at}, an interrupt that came {below}"),
+        (Some(at), Some(below)) => format!(", which is {at}, an interrupt that occurred {below}"),
         (Some(at), None) | (None, Some(at)) => format!(", which is {at}"),
     };
     format!("; the lock is owned by {} ({pid}) on CPU {cpu}{stack}", text(name.as_bytes(), 32))
 }
 
-/// `#1: 0% system, 0% softirq, 100% hardirq, 0% idle` below a soft lockup (kernel/watchdog.c, print_cpustat).
+/// Returns in what the CPU spent most of its time, from `#1: 0% system, 0% softirq, 100% hardirq, 0% idle` below a soft
+/// lockup (kernel/watchdog.c, print_cpustat).
 pub(super) fn utilization(lines: &[&str]) -> Option<String> {
     const MOST: u32 = 90;
     let rows: Vec<&&str> =
@@ -167,7 +171,7 @@ pub(super) fn in_flight(shown: &str, lines: &[String]) -> String {
     }
     let work = match work {
         Some(work) => format!("; in flight there: {work}"),
-        None => "; what is in flight there is not in this text".to_owned(),
+        None => "; this text does not show what is in flight there".to_owned(),
     };
     pending.truncate(MOST);
     if pending.is_empty() { work } else { format!("{work}; pending for that CPU: {}", pending.join(", ")) }
@@ -232,7 +236,8 @@ pub(super) fn handlers(lines: &[&str]) -> String {
     }
 }
 
-/// `&queue->lock`, its wait types, and the function of `ffff88801acfabd8 (&queue->lock){....}-{3:3}, at: wake+0x26/0x60`.
+/// Returns the name of a lock, its wait types, and the function that acquires it, from
+/// `ffff88801acfabd8 (&queue->lock){....}-{3:3}, at: wake+0x26/0x60`.
 fn lock(line: &str) -> Option<(String, &str, Option<String>)> {
     let (before, rest) = line.split_once("){")?;
     let name = before.split_once('(')?.1;
@@ -241,7 +246,7 @@ fn lock(line: &str) -> Option<(String, &str, Option<String>)> {
     Some((text(name.as_bytes(), 64), types, at))
 }
 
-/// Who was to take which lock, and what it held already, in a report of lockdep.
+/// Returns which thread tried to take which lock, and which locks it already held, according to a report of lockdep.
 pub(super) fn locks(lines: &[&str]) -> String {
     const MOST: usize = 4;
     let at = |key: &str| lines.iter().position(|line| line.contains(key));
@@ -251,7 +256,7 @@ pub(super) fn locks(lines: &[&str]) -> String {
     let who = lines.get(wanted).and_then(|line| line.split(" is trying").next()?.split_whitespace().next_back());
     let who = who.map_or_else(|| "a thread".to_owned(), |who| text(who.as_bytes(), 40));
     let Some((name, types, place)) = lines.get(wanted + 1).and_then(|line| lock(line)) else {
-        return format!("; {who} was to take it");
+        return format!("; {who} tried to take it");
     };
     let place = place.map(|place| format!(" in {place}")).unwrap_or_default();
     // Wait type 2 is a raw spinlock (include/linux/lockdep_types.h).
@@ -266,10 +271,10 @@ pub(super) fn locks(lines: &[&str]) -> String {
         None if types.ends_with('3') && !raw.is_empty() => format!(", holding the raw spinlocks {}", raw.join(", ")),
         None => String::new(),
     };
-    format!("; {who} was to take {name}{place}{held}")
+    format!("; {who} tried to take {name}{place}{held}")
 }
 
-/// What ran on the CPU on whose queue the stalled thread is, in the dump of sched_ext.
+/// Returns what ran on the CPU whose queue contains the stalled thread, according to the dump of sched_ext.
 pub(super) fn queues(shown: &str, lines: &[&str]) -> String {
     let stalled = shown.split_once("task stall (").and_then(|(_, rest)| rest.split(" failed").next());
     let mut current: Option<(&str, &str, &str)> = None;
@@ -302,7 +307,8 @@ pub(super) fn queues(shown: &str, lines: &[&str]) -> String {
     "; what ran on its CPU is not in this report".to_owned()
 }
 
-/// How far both clocks advanced between two checks, from `'hpet' wd_nsec: 0 …` and `'tsc' cs_nsec: 471766594285 …`.
+/// Describes how far both clocks advanced between two checks, from `'hpet' wd_nsec: 0 …` and
+/// `'tsc' cs_nsec: 471766594285 …`.
 pub(super) fn clocks(shown: &str, lines: &[&str]) -> String {
     const NEAR: usize = 8;
     /// WATCHDOG_INTERVAL of kernel/time/clocksource.c.
@@ -338,13 +344,13 @@ pub(super) fn clocks(shown: &str, lines: &[&str]) -> String {
         )
     };
     format!(
-        "; between two checks, which are to be {INTERVAL} s apart, {own} advanced {cs:.3} s and {other} {wd:.3} s{what}{next}"
+        "; between two checks, which should be {INTERVAL} s apart, {own} advanced {cs:.3} s and {other} {wd:.3} s{what}{next}"
     )
 }
 
 /// How far a clock advanced, in its own ticks, from `'acpi_pm' wd_now: f4b7d wd_last: 6c50c5 mask: ffffff`.
 fn ticks(lines: &[&str], key: &str) -> Option<String> {
-    /// Frequency of the ACPI timer, which is the same everywhere, Hz.
+    /// Frequency of the ACPI timer, Hz, which is the same on all machines.
     const ACPI_PM: f64 = 3_579_545.0;
     let hex = |key: &str| {
         let rest = lines.iter().find_map(|line| Some(line.split_once(key)?.1))?;
@@ -356,7 +362,7 @@ fn ticks(lines: &[&str], key: &str) -> Option<String> {
     let ticks = hex(&format!("{key}_now: "))?.wrapping_sub(hex(&format!("{key}_last: "))?) & mask;
     let seconds = match name {
         "acpi_pm" => format!(
-            " ({:.3} s, or that and whole turns of {:.3} s)",
+            " ({:.3} s, or that plus a multiple of {:.3} s)",
             ticks as f64 / ACPI_PM,
             (mask as f64 + 1.0) / ACPI_PM
         ),

@@ -55,14 +55,14 @@ pub(super) const REPORTS: &[Report] = &[
         "soft lockup - CPU#",
         Some("stuck for "),
         Below::Stack,
-        "that CPU switched to no other thread for that long: the kernel did not let it, or the CPU itself was stopped",
+        "that CPU switched to no other thread for that long: the kernel did not allow a switch, or the CPU itself was stopped",
     ),
     // Up to Linux 2.6.24.
     report(
         "soft lockup detected on CPU#",
         None,
         Below::Stack,
-        "that CPU switched to no other thread for seconds: the kernel did not let it, or the CPU itself was stopped",
+        "that CPU switched to no other thread for seconds: the kernel did not allow a switch, or the CPU itself was stopped",
     ),
     report(
         "spinlock lockup suspected on CPU#",
@@ -80,21 +80,26 @@ pub(super) const REPORTS: &[Report] = &[
         "RT throttling activated",
         None,
         Below::Nothing,
-        "real-time threads had used up their share and had to wait; neither thread nor CPU is in the line (rule sched-rt-throttle)",
+        "real-time threads had used up their share and had to wait; the line names neither thread nor CPU (rule sched-rt-throttle)",
     ),
-    report("self-detected stall on CPU", None, Below::Rcu, "that CPU passed no quiescent state"),
-    report("detected stalls on CPUs/tasks", None, Below::Rcu, "a CPU or a preempted reader passed no quiescent state"),
+    report("self-detected stall on CPU", None, Below::Rcu, "that CPU passed through no quiescent state"),
+    report(
+        "detected stalls on CPUs/tasks",
+        None,
+        Below::Rcu,
+        "a CPU or a preempted reader passed through no quiescent state",
+    ),
     report(
         "detected expedited stalls on CPUs",
         None,
         Below::Rcu,
-        "a CPU or a preempted reader passed no quiescent state",
+        "a CPU or a preempted reader passed through no quiescent state",
     ),
     report(
         "detected stalls on tasks",
         None,
         Below::Rcu,
-        "those tasks passed no voluntary switch, which Tasks RCU waits for",
+        "those tasks did not switch voluntarily, for which Tasks RCU waits",
     ),
     report(
         "workqueue lockup - pool",
@@ -133,7 +138,7 @@ pub(super) const REPORTS: &[Report] = &[
         "hrtimer: interrupt too slow",
         None,
         Below::Nothing,
-        "the timer interrupt found further timers due again and again: its timers or the CPU took too long",
+        "the timer interrupt repeatedly found further timers due: its timers or the CPU took too long",
     ),
     report(
         "DL replenish lagged too much",
@@ -146,22 +151,27 @@ pub(super) const REPORTS: &[Report] = &[
         "tick-stop error: ",
         None,
         Below::Softirqs,
-        "an idle CPU was to stop its tick while softirqs were pending; which CPU and who raised them is not in the line",
+        "an idle CPU was about to stop its tick while softirqs were pending; the line does not show which CPU it was or who raised them",
     ),
     report(
         "local_softirq_pending ",
         None,
         Below::Softirqs,
-        "an idle CPU was to stop its tick while softirqs were pending; which CPU and who raised them is not in the line",
+        "an idle CPU was about to stop its tick while softirqs were pending; the line does not show which CPU it was or who raised them",
     ),
     // kernel/sched/ext.c, check_rq_for_timeouts.
     report(
         "runnable task stall (",
         None,
         Below::Queues,
-        "that thread of the BPF scheduler (sched_ext) was runnable and got no CPU for so long, and the kernel ended the BPF scheduler",
+        "that thread of the BPF scheduler (sched_ext) was runnable and got no CPU for that long, so the kernel ended the BPF scheduler",
     ),
-    report("hogged CPU for >", Some("us "), Below::Each, "that work of a workqueue kept the CPU longer, each time"),
+    report(
+        "hogged CPU for >",
+        Some("us "),
+        Below::Each,
+        "that work item of a workqueue kept the CPU for longer than that, each time",
+    ),
     report(
         "runaway thread",
         None,
@@ -173,39 +183,39 @@ pub(super) const REPORTS: &[Report] = &[
         "rtmutex deadlock detected",
         None,
         Below::Stack,
-        "a thread was to take a lock that it holds itself, or in a cycle with others, and never goes on: an error of a caller",
+        "a thread tried to take a lock that it already holds, or that would close a cycle of waiting threads, and never continues: an error in the calling code",
     ),
     report(
         "scheduling while atomic",
         None,
         Below::Stack,
-        "code would have slept where it must not: an error of a caller, of no measured length",
+        "code tried to sleep where it must not: an error in the calling code, whose duration was not measured",
     ),
     report(
         "sleeping function called from invalid context",
         None,
         Below::Stack,
-        "code might have slept where it must not: an error of a caller, of no measured length",
+        "code might have slept where it must not: an error in the calling code, whose duration was not measured",
     ),
     report(
         "scheduling with irqs disabled",
         None,
         Below::Stack,
-        "a thread would have slept with interrupts disabled: an error in that code, of no measured length",
+        "a thread tried to sleep with interrupts disabled: an error in that code, whose duration was not measured",
     ),
     // kernel/irq/spurious.c, note_interrupt.
     report(
         ": nobody cared",
         None,
         Below::Handlers,
-        "of 100,000 interrupts on that line, more than 99,900 were taken by none of its handlers, and the kernel disables the line",
+        "of 100,000 interrupts on that line, more than 99,900 were handled by none of its handlers, so the kernel disables the line",
     ),
     // kernel/locking/lockdep.c.
     report(
         "Invalid wait context ]",
         None,
         Below::Locks,
-        "lockdep: a lock that may sleep on PREEMPT_RT was to be taken where sleeping is not allowed: an error in that code, of no measured length",
+        "lockdep: code tried to take a lock that may sleep on PREEMPT_RT where sleeping is not allowed: an error in that code, whose duration was not measured",
     ),
     report(
         "possible circular locking dependency",
@@ -230,34 +240,34 @@ pub(super) const REPORTS: &[Report] = &[
         "read-back delay of",
         Some("read-back delay of "),
         Below::Nothing,
-        "reading the clocks took that long; what delayed it is not in the line, and it says nothing of the clock's rate",
+        "reading the clocks took that long; the line does not show what delayed it, and says nothing about the clock's rate",
     ),
-    report("timekeeping watchdog", None, Below::Clocks, "a clock was wrong against another, or the check came late"),
+    report("timekeeping watchdog", None, Below::Clocks, "a clock deviated from another, or the check came late"),
     report("Long readout interval", None, Below::Clocks, "the check of the clocks came late"),
     // Up to Linux 4.1.
     report(
         "Clocksource tsc unstable",
         None,
         Below::Nothing,
-        "a clock was wrong against another, or the check came late, by the delta in the line",
+        "by the delta in the line, a clock deviated from another, or the check came late",
     ),
     // kernel/events/core.c, perf_sample_event_took: an average over 128 samples, in ns.
     report(
         "perf: interrupt took too long",
         Some("too long ("),
         Below::Nothing,
-        "the running average, in ns, of the time in perf's interrupt, and its limit; how long one interrupt ran is not in the line",
+        "the running average, in ns, of the time spent in perf's interrupt, and its limit; the line does not show how long one interrupt ran",
     ),
 ];
 
 /// Lines by which a report is recognised if its first line is missing.
 pub(super) const REMAINS: &[Report] = &[
     report("kthread starved for", None, Below::Rcu, "from the report of an RCU stall, whose first line is missing"),
-    report("ticks this GP)", None, Below::Rcu, "that CPU passed no quiescent state in RCU's grace period"),
+    report("ticks this GP)", None, Below::Rcu, "that CPU passed through no quiescent state in RCU's grace period"),
     report(
         "watchdog_timer_fn+0x",
         None,
         Below::Stack,
-        "from the stack in a report of the soft lockup detector, whose first line is missing: for how long is not known",
+        "from the stack in a report of the soft lockup detector, whose first line is missing: the duration is not known",
     ),
 ];

@@ -38,7 +38,7 @@ pub(super) fn place(lines: &[&str]) -> Option<String> {
     (!named.is_empty()).then(|| format!("in {}{under}", named.join(" ← ")))
 }
 
-/// True for functions that do little themselves: who called says more than the name of a lock or of a copy.
+/// True for functions that do little themselves: their caller says more than the name of a locking or copying function.
 fn is_helper(name: &str) -> bool {
     const PARTS: [&str; 14] = [
         "lock",
@@ -66,7 +66,7 @@ pub(super) fn waits_for(place: &str, is_stuck: bool) -> Option<&'static str> {
         return Some(": most likely it waits there for a spinlock, whose holder is not in its stack");
     }
     let is_ipi = first.contains("smp_call_function") || first.contains("csd_lock_wait");
-    is_ipi.then_some(": it waits there for another CPU, which it does not show, to handle an IPI")
+    is_ipi.then_some(": it waits there for another CPU, which the report does not name, to handle an IPI")
 }
 
 /// Returns the function at the program counter. Registers inside of a call trace are those of a fault or system call,
@@ -209,7 +209,7 @@ fn interrupted(mut frames: Vec<String>) -> Option<Vec<String>> {
     Some(frames)
 }
 
-/// `[<8e83a6dc>] 0x8e83a6dc`: a frame in code without symbols.
+/// Parses `[<8e83a6dc>] 0x8e83a6dc`, a frame in code without symbols.
 fn unresolved(line: &str) -> Option<String> {
     const DIGITS: usize = 8;
     let address = line.split_whitespace().next_back()?;
@@ -218,7 +218,7 @@ fn unresolved(line: &str) -> Option<String> {
     (is_address && !line.contains(": ")).then(|| format!("{address} (without a symbol)"))
 }
 
-/// `foo+0x12/0x34`, or `foo (mm/foo.c:12)` of scripts/decode_stacktrace.sh.
+/// Parses `foo+0x12/0x34`, or `foo (mm/foo.c:12)` of scripts/decode_stacktrace.sh.
 pub(super) fn function(line: &str) -> Option<String> {
     let is_source = |rest: &str| {
         let file = rest.split([' ', ')']).next().unwrap_or_default();

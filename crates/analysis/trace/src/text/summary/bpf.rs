@@ -14,9 +14,9 @@ pub(super) fn runqslower(head: &str) -> Option<(String, &'static str)> {
         let (at, tid, us) = (2..words.len()).find_map(|n| Some((n, number(n)?, number(n + 1)?)))?;
         let name = words.get(1..at)?.join(" ");
         let before = match words.get(at + 2..).and_then(<[&str]>::split_last) {
-            Some((&"0", _)) => ", switched to from the idle task".to_owned(),
+            Some((&"0", _)) => ", to which the CPU switched from the idle task".to_owned(),
             Some((tid, name)) if !name.is_empty() && tid.parse::<u64>().is_ok() => {
-                format!(", switched to from {} ({tid})", text(name.join(" ").as_bytes(), 32))
+                format!(", to which the CPU switched from {} ({tid})", text(name.join(" ").as_bytes(), 32))
             }
             _ => String::new(),
         };
@@ -52,8 +52,8 @@ pub(super) fn softirqslower(head: &str) -> Option<(String, &'static str)> {
     Some((what, EVENTS))
 }
 
-/// Parses `TASK: app (pid 246 tid 246) Total Time: 580.730 us` and the lines with the section's ends of bcc's
-/// criticalstat.
+/// Parses `TASK: app (pid 246 tid 246) Total Time: 580.730 us` and the lines that show where the section begins and
+/// ends, of bcc's criticalstat.
 pub(super) fn criticalstat(head: &str) -> Option<(String, &'static str)> {
     let what = if head.contains("preempt") && !head.contains("IRQ disabled") { "preemption" } else { "interrupts" };
     let mut worst: Option<(f64, String)> = None;
@@ -115,8 +115,8 @@ pub(super) fn totals(head: &str) -> Option<(String, &'static str)> {
     let longest = max.and_then(most).map(|(max, row)| format!("; the longest is {max} {unit}, of {}", on(row)));
     let what = match longest {
         Some(longest) => format!("a table of hardirqs or softirqs ({sum}{longest})"),
-        None if total.is_some() => format!("a table of hardirqs or softirqs ({sum}); sums hold no single delay"),
-        None => format!("a table of hardirqs or softirqs ({sum}); numbers hold no delay"),
+        None if total.is_some() => format!("a table of hardirqs or softirqs ({sum}); sums do not show single delays"),
+        None => format!("a table of hardirqs or softirqs ({sum}); counts do not show delays"),
     };
     Some((what, EVENTS))
 }

@@ -16,7 +16,7 @@ fn preempts(frame: &str) -> bool {
     PARTS.iter().any(|part| frame.contains(part))
 }
 
-/// True for entries of interrupts, below which a wakeup is not that of the current thread.
+/// True for interrupt entry functions; a wakeup that occurs within one is not made by the current thread.
 fn interrupts(frame: &str) -> bool {
     const PARTS: [&str; 11] = [
         "el0_irq",
@@ -135,7 +135,7 @@ pub(super) fn wakers(head: &str) -> Option<(String, &'static str)> {
         }
     }
     let (_, what) = worst?;
-    Some((format!("wakeuptime or offwaketime (the largest sum: {what}; sums hold no single delay)"), EVENTS))
+    Some((format!("wakeuptime or offwaketime (the largest sum: {what}; sums do not show single delays)"), EVENTS))
 }
 
 /// True for a driver's own interrupt handler: not the kernel's entries and flow handlers, nor what wakes a thread.

@@ -4,7 +4,8 @@ use super::EVENTS;
 use crate::text::scan::text;
 use std::collections::BTreeMap;
 
-/// A time of bcc's klockstat, `155 ns`, `5.1 ms` or a plain number of ns: ns, text, words used.
+/// Parses a time of bcc's klockstat, `155 ns`, `5.1 ms` or a plain number of ns. Returns it in ns and as text, and the
+/// number of words parsed.
 fn time(words: &[&str]) -> Option<(f64, String, usize)> {
     let unit = |unit: &str| match unit {
         "ns" => Some(1.0),
@@ -72,11 +73,11 @@ pub(super) fn klockstat(head: &str) -> Option<(String, &'static str)> {
         Some(format!("the longest {what} of {times} is {max}, in {frames}{by}"))
     });
     let said: Vec<String> = said.collect();
-    let what = format!("klockstat ({}); who held a lock while another waited is not in it", said.join("; "));
+    let what = format!("klockstat ({}); it does not show who held a lock while another thread waited", said.join("; "));
     (!said.is_empty()).then_some((what, EVENTS))
 }
 
-/// The columns average, count, maximum, sum: maximum in ns and as text, count.
+/// Parses the columns average, count, maximum and sum. Returns the maximum in ns and as text, and the count.
 fn klock_row(words: &[&str]) -> Option<(f64, String, u64)> {
     let (_, _, n) = time(words)?;
     let count = words.get(n)?.parse().ok()?;
@@ -127,7 +128,7 @@ pub(super) fn biosnoop(head: &str) -> Option<(String, &'static str)> {
     // Only a thread that does one request after the other spends the rest of the time elsewhere.
     let apart = if ends.len() > 2 && least > worst.ms {
         format!(
-            "; its requests end {least:.2} to {most:.2} ms apart, and the rest of that time passed outside the device"
+            "; its requests end {least:.2} to {most:.2} ms apart, and the rest of each interval passed outside the device"
         )
     } else {
         String::new()
@@ -214,7 +215,7 @@ pub(super) fn latencytop(head: &str) -> Option<(String, &'static str)> {
     let cause = text(cause.as_bytes(), 60);
     Some((
         format!(
-            "latencytop (the longest is {ms} ms, \"{cause}\", {share} % of all{most}; reasons of sleeping count as well)"
+            "latencytop (the longest is {ms} ms, \"{cause}\", {share} % of all{most}; reasons for sleeping count as well)"
         ),
         EVENTS,
     ))
@@ -294,7 +295,7 @@ pub(super) fn other_tools(head: &str) -> Option<(String, &'static str)> {
     const TOOLS: [(&[&str], &str); 5] = [
         (
             &["*", " secs ", " => "],
-            "perf sched map, which has what ran where, but not since when a thread could have run",
+            "perf sched map, which shows what ran where, but not since when a thread was runnable",
         ),
         (&["REFERENCE", "MISS", "HIT%"], "llcstat, which counts misses of the last-level cache by thread"),
         (&["Performance counter stats for"], "perf stat, which has sums of counters"),

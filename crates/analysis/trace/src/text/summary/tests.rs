@@ -87,9 +87,9 @@ fn tables_are_told_by_their_worst() {
         said(queue)
     );
     let queue = "TIME     COMM             TID           LAT(us) PREV COMM        PREV TID\n04:16:32 cc1 12924 12739 swapper/1 0\n";
-    assert!(said(queue).contains("of cc1 (12924), switched to from the idle task)"), "{}", said(queue));
+    assert!(said(queue).contains("of cc1 (12924), to which the CPU switched from the idle task)"), "{}", said(queue));
     let other = queue.replace("swapper/1 0", "my app 77");
-    assert!(said(&other).contains("of cc1 (12924), switched to from my app (77))"), "{}", said(&other));
+    assert!(said(&other).contains("of cc1 (12924), to which the CPU switched from my app (77))"), "{}", said(&other));
     let off = "trace_irqoff_latency: 8ms\n\n hardirq:\n\n softirq:\n cpu: 3\n     COMMAND: swapper/3 PID: 0 LATENCY: 9ms start_time: 53.8s\n";
     assert!(
         said(off)
@@ -132,7 +132,7 @@ fn tables_of_rtla_and_latmus_have_their_worst() {
                 19  811.74 ms  621.76 ms  42.72 ms  spinlock   rcu_core+0xec\n";
     assert!(
         said(lock)
-            .contains("(the longest wait is 6.03 s of 6 waits, for a spinlock in broadcast_control+0xc0); who held"),
+            .contains("(the longest wait is 6.03 s of 6 waits, for a spinlock in broadcast_control+0xc0); it does not show who held"),
         "{}",
         said(lock)
     );
@@ -194,7 +194,7 @@ fn tables_of_bpf_tools_have_their_worst() {
     );
     let counts = "HARDIRQ                    TOTAL_count\nnic0  111375\n";
     assert!(
-        said(counts).contains("(the most frequent is nic0, 111375 times); numbers hold no delay"),
+        said(counts).contains("(the most frequent is nic0, 111375 times); counts do not show delays"),
         "{}",
         said(counts)
     );
@@ -203,7 +203,7 @@ fn tables_of_bpf_tools_have_their_worst() {
                  down_write+0x5    8.3 us     7751   373.9 us      64.3 ms\n  Max PID 3, COMM job, Lock no-ksym (0xffff94)\n";
     assert!(
         said(locks).starts_with("klockstat (the longest wait of 33052 is 115.5 us, in down_read+0x5 ← read_dir+0x115, by app (39643), lock dir_sem (0xffffffff89f87e00); \
-            the longest hold of 7751 is 373.9 us, in down_write+0x5, by job (3), lock (0xffff94)); who held a lock while another waited is not in it"),
+            the longest hold of 7751 is 373.9 us, in down_write+0x5, by job (3), lock (0xffff94)); it does not show who held a lock while another thread waited"),
         "{}",
         said(locks)
     );
