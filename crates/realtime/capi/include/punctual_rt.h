@@ -210,10 +210,10 @@ struct prt_alarms;
 // Requirements of a program, checked before it starts. Only one thread may use it.
 struct prt_builder;
 
-// A condition variable: threads wait for it while another changes what a prt_mutex protects. The kernel moves a
-// notified thread to the mutex's queue, where it lends its priority to the owner and wakes only once, when it owns the
-// mutex: FUTEX_WAIT_REQUEUE_PI, futex(2). All waiters of one condition variable must use the same mutex. A wait can
-// end spuriously, so wait in a loop. For threads of one process.
+// A condition variable: threads wait on it until another thread has changed the data that a prt_mutex protects. The
+// kernel moves a notified thread to the mutex's queue, where it lends its priority to the owner and wakes only once,
+// when it owns the mutex: FUTEX_WAIT_REQUEUE_PI, futex(2). All waiters of one condition variable must use the same
+// mutex. A wait can end spuriously, so wait in a loop. For threads of one process.
 struct prt_cond;
 
 // A counter that other threads and processes increment: eventfd(2).
@@ -231,8 +231,9 @@ struct prt_irq_threads;
 // records by time, formats and writes them, and reports how many were dropped.
 struct prt_log;
 
-// A bounded mailbox in order of arrival, from any number of threads to one that sleeps. Writers take turns through a
-// mutex with priority inheritance, which they hold while they copy one value. For threads of one process.
+// A bounded mailbox that passes values in order of arrival from any number of threads to one thread, which sleeps
+// while the mailbox is empty. Writers take turns through a mutex with priority inheritance, which they hold while they
+// copy one value. For threads of one process.
 struct prt_mailbox;
 
 // Writes marks into the kernel's trace, between its scheduler events: lines `punctual: NAME` or `punctual: NAME VALUE`
@@ -253,13 +254,13 @@ struct prt_pipe_out;
 // The reading end of a queue.
 struct prt_receiver;
 
-// The end of a log that a real-time thread writes to.
+// The writing end of a log, used by one real-time thread.
 struct prt_recorder;
 
 // A counting semaphore: prt_semaphore_post() raises the count, prt_semaphore_wait() lowers it, sleeping while it is 0.
-// Waiters wake in order of their real-time priority; a thread that arrives in the meantime may take the count first. A
-// semaphore has no owner, so there is no priority inheritance: protect data with a prt_mutex. For threads of one
-// process.
+// Waiters wake in order of their real-time priority; a thread that calls prt_semaphore_wait() in the meantime may
+// lower the count first. A semaphore has no owner, so there is no priority inheritance: protect data with a prt_mutex.
+// For threads of one process.
 struct prt_semaphore;
 
 // The writing end of a queue.
@@ -299,7 +300,7 @@ struct prt_interrupt_options {
   int priority;
   // CPU to pin the task to; −1 for any.
   int cpu;
-  // For later versions; must be 0.
+  // Reserved for later versions; must be 0.
   uint64_t reserved[4];
 };
 
@@ -313,7 +314,7 @@ struct prt_interrupt {
   uint64_t woke_ns;
   // Number of further events that arrived before the thread woke, and for which the body does not run.
   uint64_t coalesced;
-  // Number of events before this one that the source lost.
+  // Number of events that the source lost before this one.
   uint64_t lost;
   // Value of the event: the edge of a GPIO line (1 rising, 0 falling), or the value that a prt_wait function has
   // set; otherwise 0.
@@ -410,7 +411,7 @@ struct prt_arrival {
   // Number of events in this arrival, more than one if several occurred before it was read; 0 if there was none, and
   // the function is to be called again.
   uint64_t events;
-  // Number of events before this one that were lost.
+  // Number of events that were lost before this one.
   uint64_t lost;
   // Value of the event, which is passed to the body.
   uint64_t value;
@@ -515,8 +516,8 @@ struct prt_task_options {
   void *safe_state_data;
   // For PRT_POLICY_DEADLINE: CPU time per period, ns.
   uint64_t runtime_ns;
-  // Time from a release by which the body should return, ns; 0 for the period. With PRT_POLICY_DEADLINE it is also
-  // the kernel's deadline.
+  // Time after a release by which the body should return, ns; 0 means the period. With PRT_POLICY_DEADLINE it is
+  // also the kernel's deadline.
   uint64_t deadline_ns;
   // Offset of the releases, ns: they are at prt_epoch_ns() + offset + a multiple of the period.
   uint64_t offset_ns;
@@ -540,8 +541,8 @@ struct prt_task_options {
 extern "C" {
 #endif // __cplusplus
 
-// Creates an empty set. Never NULL. Installs an empty handler for SIGURG, with which prt_alarms_stop() wakes the
-// thread that runs the set.
+// Creates an empty set. Never returns NULL. Installs an empty handler for SIGURG, with which prt_alarms_stop() wakes
+// the thread that runs the set.
 //
 // Threads: any non-real-time thread.
 // Ownership: the caller's until prt_alarms_free().
@@ -560,7 +561,7 @@ int prt_alarms_add(struct prt_alarms *alarms,
                    uint64_t after_ns,
                    int64_t action);
 
-// Removes all alarms, and revokes prt_alarms_stop().
+// Removes all alarms, and cancels the effect of prt_alarms_stop().
 //
 // Threads: one at a time. Real-time.
 // Errors: PRT_STATUS_BUSY while it runs; PRT_STATUS_NULL.
@@ -597,7 +598,7 @@ uint64_t prt_now_ns(void);
 // Errors: PRT_STATUS_INVALID for a time after 2^63 ns.
 int prt_sleep_until(uint64_t at_ns);
 
-// Creates a condition variable. Never NULL.
+// Creates a condition variable. Never returns NULL.
 //
 // Threads: any non-real-time thread.
 // Ownership: the caller's until prt_cond_free().
@@ -644,14 +645,14 @@ int prt_cond_notify_one(const struct prt_cond *cond,
 int prt_cond_notify_all(const struct prt_cond *cond,
                         const struct prt_mutex *mutex);
 
-// Creates a group with these flags set. Never NULL.
+// Creates a group with these flags set. Never returns NULL.
 //
 // Threads: any non-real-time thread.
 // Ownership: the caller's until prt_flags_free().
 struct prt_flags *prt_flags_new(uint32_t set);
 
-// Frees the group; no thread may be waiting for it, or in prt_flags_set(), which a thread that it wakes may outrun.
-// NULL is ignored.
+// Frees the group. No thread may be waiting for it or be inside prt_flags_set(), which may still be running when a
+// thread that it woke continues. NULL is ignored.
 //
 // Threads: any non-real-time thread.
 void prt_flags_free(struct prt_flags *flags);
@@ -674,7 +675,8 @@ int prt_flags_clear(const struct prt_flags *flags, uint32_t mask, uint32_t *were
 // Errors: PRT_STATUS_NULL.
 int prt_flags_get(const struct prt_flags *flags, uint32_t *set);
 
-// Stores the flags of `mask` that are set in `*set`, if they satisfy `how`, one of enum prt_match. Never blocks.
+// Stores in `*set` the flags of `mask` that are set, if they satisfy `how`, which is one of enum prt_match. Never
+// blocks.
 //
 // Threads: any. Real-time.
 // Errors: PRT_STATUS_EMPTY if they do not satisfy `how`; PRT_STATUS_INVALID for a mask of 0 or an unknown `how`;
@@ -694,8 +696,8 @@ int prt_flags_try_take(const struct prt_flags *flags,
                        int how,
                        uint32_t *set);
 
-// Sleeps until enough flags of `mask` are set and reads those into `*set`; `how` is one of enum prt_match. Neither
-// a signal nor prt_stop() ends the wait.
+// Sleeps until enough flags of `mask` are set and stores these flags in `*set`; `how` is one of enum prt_match.
+// Neither a signal nor prt_stop() ends the wait.
 //
 // Threads: any. Real-time: futex(2) if it has to sleep; blocks.
 // Errors: PRT_STATUS_INVALID for a mask of 0 or an unknown `how`; PRT_STATUS_NULL.
@@ -843,10 +845,9 @@ int prt_log_start(int fd,
 // Creates a recorder with space for `capacity` records; `name` appears in its lines. Its memory is locked if
 // RLIMIT_MEMLOCK or CAP_IPC_LOCK allows it.
 //
-// Threads: any ordinary one, before the real-time part.
-// Errors: PRT_STATUS_INVALID for a capacity of 0 or of more than a million; PRT_STATUS_REFUSED: no memory;
-// PRT_STATUS_NULL.
-// Ownership: `*out` is the caller's until prt_recorder_free(), before or after the log is freed.
+// Threads: any ordinary one, before the real-time part. Errors: PRT_STATUS_INVALID for a capacity of 0 or of more than
+// a million; PRT_STATUS_REFUSED if there is not enough memory; PRT_STATUS_NULL. Ownership: `*out` is the caller's
+// until prt_recorder_free(), before or after the log is freed.
 int prt_log_recorder(const struct prt_log *log,
                      const char *name,
                      size_t capacity,
@@ -877,8 +878,8 @@ int prt_log_get_counts(const struct prt_log *log, struct prt_log_counts *out);
 // Threads: any non-real-time thread, after the recorder's thread has ended.
 void prt_recorder_free(struct prt_recorder *recorder);
 
-// Writes the remaining records and ends the log. NULL is ignored. If the output accepts nothing for 2 s, because the
-// reader of a pipe has stopped, the rest is lost.
+// Writes the remaining records and ends the log. NULL is ignored. If the output accepts nothing for 2 s, for example
+// because the reader of a pipe has stopped, the rest is lost.
 //
 // Threads: any non-real-time thread. Waits for the writing thread.
 void prt_log_free(struct prt_log *log);
@@ -886,10 +887,9 @@ void prt_log_free(struct prt_log *log);
 // Creates a mailbox for `capacity` values of `size` bytes. `overflow` is one of enum prt_overflow. The mailbox's
 // memory is locked if RLIMIT_MEMLOCK or CAP_IPC_LOCK allows it.
 //
-// Threads: any ordinary one.
-// Errors: PRT_STATUS_NULL; PRT_STATUS_INVALID for a size or capacity of 0, a size beyond PRT_QUEUE_LARGEST, more than
-// 1 GiB, or an unknown policy; PRT_STATUS_REFUSED: no memory, or, where all memory is locked, RLIMIT_MEMLOCK.
-// Ownership: `*out` is the caller's until prt_mailbox_free().
+// Threads: any ordinary one. Errors: PRT_STATUS_NULL; PRT_STATUS_INVALID for a size or capacity of 0, a size beyond
+// PRT_QUEUE_LARGEST, more than 1 GiB, or an unknown policy; PRT_STATUS_REFUSED if there is not enough memory or, if
+// all memory is locked, RLIMIT_MEMLOCK does not allow it. Ownership: `*out` is the caller's until prt_mailbox_free().
 int prt_mailbox_new(size_t size,
                     size_t capacity,
                     int overflow,
@@ -990,7 +990,7 @@ int prt_marks_counts(const struct prt_marks *marks, struct prt_mark_counts *out)
 // Threads: any non-real-time thread, after the last mark.
 void prt_marks_free(struct prt_marks *marks);
 
-// Creates an unlocked mutex. Never NULL.
+// Creates an unlocked mutex. Never returns NULL.
 //
 // Threads: any non-real-time thread.
 // Ownership: the caller's until prt_mutex_free().
@@ -1051,8 +1051,8 @@ int prt_pipe_in_open(const char *at,
                      int overflow,
                      struct prt_pipe_in **out);
 
-// Opens a pipe to the shell; the arguments are those of prt_pipe_in_open(). While no program reads the FIFO, text
-// collects in it (64 KiB), then lines collect in the ring; when that is full, `overflow` applies.
+// Opens a pipe to the shell; the arguments are those of prt_pipe_in_open(). While no program reads the FIFO, it holds
+// up to 64 KiB of text, and further lines wait in the ring; when the ring is full, `overflow` applies.
 int prt_pipe_out_open(const char *at,
                       size_t capacity,
                       int overflow,
@@ -1092,11 +1092,11 @@ int prt_pipe_in_fd(const struct prt_pipe_in *pipe);
 // Errors: PRT_STATUS_NULL.
 int prt_pipe_in_clear(const struct prt_pipe_in *pipe);
 
-// Queues the `length` bytes at `line`, which contain no newline, for the bridge.
+// Queues the `length` bytes at `line`, which contain no newline, for the thread that writes to the FIFO.
 //
-// Threads: only one, the sender. Real-time: wait-free; write(2) to an eventfd if the bridge sleeps.
-// Errors: PRT_STATUS_FULL with PRT_OVERFLOW_REFUSE; PRT_STATUS_INVALID for more than PRT_LINE_LONGEST bytes, or a
-// newline among them; PRT_STATUS_NULL.
+// Threads: only one, the sender. Real-time: wait-free; write(2) to an eventfd if that thread sleeps. Errors:
+// PRT_STATUS_FULL with PRT_OVERFLOW_REFUSE; PRT_STATUS_INVALID for more than PRT_LINE_LONGEST bytes, or a newline
+// among them; PRT_STATUS_NULL.
 int prt_pipe_out_send(const struct prt_pipe_out *pipe,
                       const char *line,
                       size_t length);
@@ -1115,23 +1115,22 @@ int prt_pipe_out_counts(const struct prt_pipe_out *pipe, struct prt_pipe_counts 
 
 // Closes the pipe, and removes its FIFO if prt_pipe_in_open() created it. NULL is ignored.
 //
-// Threads: any non-real-time thread, after the receiver has ended. Waits for the bridge.
+// Threads: any non-real-time thread, after the receiver has ended. Waits for the thread that transfers the lines.
 void prt_pipe_in_free(struct prt_pipe_in *pipe);
 
 // Closes the pipe: writes the remaining lines that fit, and removes its FIFO if prt_pipe_out_open() created it. NULL
 // is ignored.
 //
-// Threads: any non-real-time thread, after the sender has ended. Waits for the bridge.
+// Threads: any non-real-time thread, after the sender has ended. Waits for the thread that transfers the lines.
 void prt_pipe_out_free(struct prt_pipe_out *pipe);
 
 // Creates a queue that passes up to `capacity` values of `size` bytes in order from one thread to another. `overflow`
 // is one of enum prt_overflow. The receiver is not woken: poll in every cycle.
 //
-// Threads: any ordinary one.
-// Errors: PRT_STATUS_NULL; PRT_STATUS_INVALID for a size or capacity of 0, a size beyond PRT_QUEUE_LARGEST, more than
-// 1 GiB, an unknown policy, or PRT_OVERFLOW_DROP_OLDEST; PRT_STATUS_REFUSED: no memory, or, where all memory is locked,
-// RLIMIT_MEMLOCK.
-// Ownership: the ends are the caller's, each until its own …_free(), in any order.
+// Threads: any ordinary one. Errors: PRT_STATUS_NULL; PRT_STATUS_INVALID for a size or capacity of 0, a size beyond
+// PRT_QUEUE_LARGEST, more than 1 GiB, an unknown policy, or PRT_OVERFLOW_DROP_OLDEST; PRT_STATUS_REFUSED if there is
+// not enough memory or, if all memory is locked, RLIMIT_MEMLOCK does not allow it. Ownership: the ends are the
+// caller's, each until its own …_free(), in any order.
 int prt_queue_new(size_t size,
                   size_t capacity,
                   int overflow,
@@ -1196,22 +1195,22 @@ void prt_receiver_free(struct prt_receiver *receiver);
 int prt_try_scheduling(int policy,
                        int priority);
 
-// Creates a semaphore with this count. Never NULL.
+// Creates a semaphore with this count. Never returns NULL.
 //
 // Threads: any non-real-time thread.
 // Ownership: the caller's until prt_semaphore_free().
 struct prt_semaphore *prt_semaphore_new(uint32_t count);
 
-// Frees the semaphore; no thread may be waiting for it, or in prt_semaphore_post(), which the thread that it wakes may
-// outrun. NULL is ignored.
+// Frees the semaphore. No thread may be waiting for it or be inside prt_semaphore_post(), which may still be running
+// when the thread that it woke continues. NULL is ignored.
 //
 // Threads: any non-real-time thread.
 void prt_semaphore_free(struct prt_semaphore *semaphore);
 
 // Raises the count by one and wakes one sleeper. Never blocks; makes no system call if no thread sleeps.
 //
-// Threads: any. Real-time: futex(2).
-// Errors: PRT_STATUS_FULL if the count is 2^32 − 1, and stays so; PRT_STATUS_NULL.
+// Threads: any. Real-time: futex(2). Errors: PRT_STATUS_FULL if the count is 2^32 − 1, in which case it is not
+// changed; PRT_STATUS_NULL.
 int prt_semaphore_post(const struct prt_semaphore *semaphore);
 
 // Lowers the count, sleeping until it is not 0. Neither a signal nor prt_stop() ends the wait.
@@ -1252,7 +1251,7 @@ void prt_source_free(struct prt_source *source);
 // Ownership: `*out` is the caller's until prt_eventfd_free().
 int prt_eventfd_new(struct prt_eventfd **out);
 
-// Adds `events`, and wakes the task; 0 wakes nobody. Blocks only if 2^64 − 2 of them were not received.
+// Adds `events`, and wakes the task; 0 wakes nobody. Blocks only if 2^64 − 2 events have not been received yet.
 //
 // Threads: any. Real-time: write(2).
 // Errors: PRT_STATUS_INVALID for more than 2^32; PRT_STATUS_NULL.
@@ -1273,7 +1272,7 @@ void prt_eventfd_free(struct prt_eventfd *eventfd);
 int prt_source_eventfd(const struct prt_eventfd *eventfd,
                        struct prt_source **out);
 
-// Creates a timer that is not set. Never NULL.
+// Creates a timer that is not set. Never returns NULL.
 //
 // Threads: any non-real-time thread.
 // Ownership: the caller's until prt_timer_free().
@@ -1340,7 +1339,7 @@ int prt_source_custom(prt_wait wait,
                       void *data,
                       struct prt_source **out);
 
-// Creates a builder without checks or memory locking. Never NULL.
+// Creates a builder without checks or memory locking. Never returns NULL.
 //
 // Threads: any non-real-time thread.
 // Ownership: the caller's, until prt_start() or prt_builder_free().
@@ -1425,13 +1424,12 @@ int prt_block_signals(void);
 // Errors: PRT_STATUS_NULL, PRT_STATUS_DEADLOCK from a task's body.
 int prt_until_signal(const struct prt *rt);
 
-// Like prt_until_signal(), but waits at most until `until_ns` on CLOCK_MONOTONIC: PRT_STATUS_TIMED_OUT, and the tasks
-// run on.
+// Like prt_until_signal(), but waits at most until `until_ns` on CLOCK_MONOTONIC. It then returns
+// PRT_STATUS_TIMED_OUT, and the tasks continue.
 //
 // Threads: an ordinary one, not a task's. Blocks.
 // Errors: as for prt_until_signal(); PRT_STATUS_TIMED_OUT.
-int prt_until_signal_or(const struct prt *rt,
-                        uint64_t until_ns);
+int prt_until_signal_or(const struct prt *rt, uint64_t until_ns);
 
 // Stops every task and waits until each body has returned. Statistics remain available from their handles.
 //
