@@ -239,7 +239,7 @@ fn assignment(line: &str) -> Option<(&str, &str)> {
     let line = line.strip_suffix('\n')?;
     let line = line.strip_suffix('\r').unwrap_or(line);
     match line.strip_prefix("# CONFIG_") {
-        Some(rest) => Some((rest.strip_suffix(" is not set")?, "n")),
+        Some(rest) => rest.strip_suffix(" is not set").filter(|name| !name.contains('=')).map(|name| (name, "n")),
         None => line.strip_prefix("CONFIG_")?.split_once('=').map(|(name, value)| (name, unquoted(value))),
     }
 }

@@ -177,7 +177,7 @@ pub(crate) fn of(option: &str, config: &KernelConfig) -> Option<(String, &'stati
     if option == "HZ"
         && let Some(hz) = rate()
     {
-        return Some((hz.to_owned(), "determined determined by the choice of HZ_…"));
+        return Some((hz.to_owned(), "determined by the choice of HZ_…"));
     }
     if !config.is_defconfig() {
         return None;

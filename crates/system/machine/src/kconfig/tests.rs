@@ -188,3 +188,9 @@ fn a_defconfig_may_have_a_release() {
     let made = config("# Armbian defconfig generated with 6.18\nCONFIG_NO_HZ=y\n");
     assert_eq!((made.version(), made.is_defconfig()), (Some("6.18"), true));
 }
+
+#[test]
+fn a_name_has_no_equals_sign() {
+    let odd = config("# CONFIG_IKCONFIG= is not set\nCONFIG_HZ=250\n");
+    assert_eq!((odd.get("IKCONFIG"), odd.get("HZ")), (Setting::Unknown, Setting::Is("250".into())));
+}
