@@ -96,8 +96,8 @@ fn observed(claim: &Claim, samples: &Samples, limit: u64, beyond: (u64, u64)) ->
     Finding { outcome, ln_e, ..found }
 }
 
-/// Judges a share of releases. If the claim declares no stall, the bound assumes that each disturbance makes one
-/// release late. If longer stalls than assumed or declared were observed, the claim is not shown. If the order of the
+/// Judges a claim that bounds the share of late releases. If the claim declares no stall, the bound assumes that each disturbance makes one
+/// release late. If longer stalls than assumed or declared were observed, the claim is not proven. If the order of the
 /// samples is unknown, stalls of 50 ms are assumed.
 fn share(claim: &Claim, samples: &Samples, limit: u64, beyond: (u64, u64), most: f64) -> Finding {
     let late = episodes::late(samples, limit, beyond);

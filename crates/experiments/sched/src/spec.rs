@@ -208,7 +208,7 @@ fn place(text: &str) -> Result<Place, String> {
 fn length(key: &str, value: f64, unit: f64) -> Result<Nanos, String> {
     match (0.0..=LONGEST_S * 1e9 / unit).contains(&value) {
         true => Ok(Nanos((value * unit).round() as u64)),
-        false => Err(format!("{key} = {value}; must be 0 to an hour")),
+        false => Err(format!("{key} = {value}; must be between 0 and 1 hour")),
     }
 }
 

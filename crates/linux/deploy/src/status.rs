@@ -91,7 +91,8 @@ fn why(events: &[Event]) -> String {
             )
         }
         (None, None, None) => {
-            "it never reached its guard: it panicked, the watchdog reset it, or it was not booted".to_owned()
+            "the guard (punctual kernel guard) never ran: it panicked, the watchdog reset it, or it was not booted"
+                .to_owned()
         }
     }
 }

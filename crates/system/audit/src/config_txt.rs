@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 /// Maximum length of a line, characters. The firmware ignores the rest of a longer line.
 const LONGEST: usize = 98;
 
-/// A line that may apply, and the reason if that is unknown.
+/// A line that applies or may apply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Line {
     pub text: String,

@@ -438,7 +438,7 @@ impl Machine {
     }
 }
 
-/// True in a thread with preemption and interrupts on, and no requested reschedule, by the flags.
+/// Returns true if, by the flags, a thread ran with preemption and interrupts enabled and no reschedule was pending.
 fn is_calm(flags: Option<Flags>) -> bool {
     flags.is_some_and(|flags| {
         let off = [flags.irqs_off, flags.need_resched, flags.preempt_resched];

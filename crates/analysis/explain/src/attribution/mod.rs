@@ -38,6 +38,7 @@ mod tracers;
 mod vectors;
 mod victim;
 mod view;
+mod waiting;
 mod waits;
 mod wakeups;
 mod walk;
@@ -53,11 +54,12 @@ use cycle::Cycles;
 use findings::Findings;
 use label::Tally;
 use machine::{End, Machine, Window};
-use punctual_model::{Class, Explanation, Link};
+use punctual_model::{Explanation, Link};
 use punctual_trace::{Comm, Event, Kind, Source, TraceInfo};
-use punctual_units::{Arrange, Nanos};
+use punctual_units::Arrange;
 use tracers::Tracers;
 use view::View;
+use waiting::Waiting;
 use walk::Walk;
 
 /// Maximum number of pieces examined, initially and per event, which limits the time for a crafted trace.
@@ -94,34 +96,10 @@ pub struct Attribution {
     /// Wakeups whose stack may still follow.
     awaited: Vec<Window>,
     /// A thread that was woken and not seen to run before a trace ended.
-    waits: Option<Waits>,
+    waits: Option<Waiting>,
     /// The thread with the longest wait among those that were not requested: tid, name and wait, ns.
     other: Option<(i32, Option<Comm>, u64)>,
     behind: Option<Behind>,
-}
-
-/// A thread that was woken and did not run before a trace ended: how long it waited at least, ns, and what is reported
-/// about it.
-#[derive(Debug)]
-struct Waits {
-    ns: u64,
-    text: String,
-}
-
-impl Waits {
-    /// Returns `None` if a less urgent thread was chosen meanwhile or the lines contradict each other, which means that
-    /// lines that show the thread running are missing.
-    fn of(machine: &Machine, facts: &Facts, window: Window) -> Option<Waits> {
-        let ns = window.t3.saturating_sub(window.waking.t2);
-        let mut walk = Walk::new(View { machine, window: &window, facts });
-        let odd = |cpu: &cpu::Cpu| cpu.doubtful.iter().any(|odd| odd.at >= window.waking.t2);
-        (!walk.passed_over() && !machine.cpu(window.cpu).is_some_and(odd)).then_some(())?;
-        walk.run();
-        let causes = victim::causes(machine, facts, &walk.tally, ns);
-        let cause = causes.first().filter(|cause| cause.class != Class::Unaccounted && cause.ns * 2 > ns);
-        let cause = cause.map(|cause| sentences::happened(cause, &format!("{} of it", Nanos(cause.ns))));
-        Some(Waits { ns, text: tracers::waits(facts, &window, ns, cause) })
-    }
 }
 
 /// How a thread got the CPU long before the latency in the header had elapsed.
@@ -241,7 +219,8 @@ impl Attribution {
         }
         let wanted =
             |tid, known: &tasks::Known| choose::rank(&self.options.victims, tid, known.comm, known.prio).is_some();
-        let waits = self.machine.waits(wanted).and_then(|window| Waits::of(&self.machine, &self.options.facts, window));
+        let waits =
+            self.machine.waits(wanted).and_then(|window| Waiting::of(&self.machine, &self.options.facts, window));
         self.waits = self.waits.take().into_iter().chain(waits).max_by_key(|waits| waits.ns);
     }
 
@@ -456,7 +435,7 @@ impl Attribution {
                 let own = || self.findings.of_chosen().map(str::to_owned);
                 return waits.map(|waits| waits.text).or_else(own);
             }
-            let any = || Waits::of(machine, &self.options.facts, machine.waits(|_, _| true)?);
+            let any = || Waiting::of(machine, &self.options.facts, machine.waits(|_, _| true)?);
             let waits = waits.or_else(any).filter(|waits| waits.ns > 0).map(|waits| (waits.ns, waits.text));
             let log = || info.log.first().map(|log| format!("the kernel's log: {log}"));
             let stated = self.findings.stated().map(str::to_owned);

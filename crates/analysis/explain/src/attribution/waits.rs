@@ -88,7 +88,7 @@ impl Lock {
     }
 }
 
-/// A thread that is asleep for a lock when the trace ends.
+/// A thread that still sleeps, waiting for a lock, when the trace ends.
 #[derive(Debug)]
 pub(super) struct LockedOut {
     pub tid: i32,

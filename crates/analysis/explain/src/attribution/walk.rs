@@ -12,7 +12,8 @@ pub(super) struct Walk<'a> {
     pub view: View<'a>,
     pub tally: Tally,
     pub steps: u64,
-    /// Every piece with its label's class, for a picture; `None` if not required. Later ones overrule earlier ones.
+    /// All pieces with the class of their labels, for drawing a timeline; `None` if none is drawn. Where pieces overlap, the
+    /// later one counts.
     pub drawn: Option<Vec<Drawn>>,
 }
 

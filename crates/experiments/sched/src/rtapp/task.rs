@@ -178,7 +178,7 @@ fn loops(value: &Json, at: &str) -> Result<Option<u64>, Unknown> {
 fn micros(value: &Json, at: &str) -> Result<Nanos, Unknown> {
     match value.integer(at)? {
         n @ 0..=3_600_000_000 => Ok(Nanos::from_micros(n.unsigned_abs())),
-        n => Err(Unknown::because(at, format!("{n} µs; must be 0 to an hour"))),
+        n => Err(Unknown::because(at, format!("{n} µs; must be between 0 and 1 hour"))),
     }
 }
 

@@ -75,7 +75,7 @@ fn a_kernel_that_returned_says_so_and_a_second_deployment_goes_through() {
         deployed(root.path(), &kernel, new.path());
         boot_into(root.path(), &kernel, None, "6.1.0-1", "#1 SMP");
         let Status::Returned { why, .. } = state(root.path(), &kernel) else { panic!("{loader}") };
-        assert!(why.contains("never reached its guard"), "{why}");
+        assert!(why.contains("the guard (punctual kernel guard) never ran"), "{why}");
         let again = deployed(root.path(), &kernel, new.path());
         assert!(again.record.is_some() && again.notes.len() == 1, "{again:?}");
         on(root.path(), &kernel, rollback).unwrap();

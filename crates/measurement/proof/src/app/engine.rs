@@ -203,7 +203,7 @@ impl Engine {
         }
     }
 
-    /// Looks for cycles that last too long already, and for passes that did.
+    /// Reports running cycles that have already taken too long, and ended passes that took too long.
     fn look_at_running(&mut self) {
         let Some(Keeps { breaches, window }) = &mut self.keeps else { return };
         let until = self.recorder.stream.until_ns;

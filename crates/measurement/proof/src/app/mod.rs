@@ -242,7 +242,7 @@ pub(crate) fn start_meter(
     meter::start(shared, plan, claims, load)
 }
 
-/// Removes settings that do not apply to an application.
+/// Notes in the run's settings that an application's cycles are measured: settings of wakeups do not apply.
 pub(crate) fn note(run: &mut Run) {
     let settings = &mut run.settings;
     settings.clock = Some("CLOCK_MONOTONIC, cycles of an application from kernel events".into());

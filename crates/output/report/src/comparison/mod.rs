@@ -57,7 +57,7 @@ fn letter(n: usize) -> String {
     }
 }
 
-/// Returns the figure that represents a group: the mean of batches, otherwise the median.
+/// Returns the figure that represents a group: the mean if the values are times of batches, otherwise the median.
 fn middle(row: &ComparisonRow, group: usize) -> Option<f64> {
     let sampled = row.groups.get(group)?;
     if row.sample == SampleUnit::Batch { sampled.mean } else { sampled.median }

@@ -188,7 +188,7 @@ fn coverage(page: &Page) -> String {
     if coverage.is_empty() || page.figures.verdict.scored() == 0 {
         return String::new();
     }
-    let head = ["An event that occurs every", "is observed by this run with", "on one CPU under one load"];
+    let head = ["An event that occurs every", "is observed by this run with probability", "on one CPU under one load"];
     let rows = coverage.iter().map(|c| vec![c.every_ns.to_string(), percent(c.p_run), percent(c.p_one_phase)]);
     details("Rare events", &table(&Table { head: head.map(String::from).to_vec(), rows: rows.collect() }))
 }

@@ -61,7 +61,11 @@ impl Machine {
 
     /// Returns the soft limit of a resource; `Ok(None)` if it is unlimited.
     pub(crate) fn limit(&self, resource: Resource) -> Result<Option<u64>, String> {
-        if self.live { Ok(getrlimit(resource).current) } else { Err("a recorded machine has no limits".into()) }
+        if self.live {
+            Ok(getrlimit(resource).current)
+        } else {
+            Err("the snapshot of a machine does not contain resource limits".into())
+        }
     }
 
     /// Checks whether the kernel grants this scheduling to a thread of this process: sets it, and restores the previous

@@ -242,7 +242,7 @@ fn sleeps(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
             return Ok(tasks.into_iter().flat_map(|task| -> Vec<String> { of(task) }).collect());
         }
         let arch = sight.text("/proc/sys/kernel/arch", &mut Notes::default()).map_err(Gap::expected)?;
-        let gap = || Gap::new("/proc/sys/kernel/arch", Cause::Garbled("architecture whose calls are known"));
+        let gap = || Gap::new("/proc/sys/kernel/arch", Cause::Garbled("architecture whose system calls are known"));
         let calls = sleep_calls(&arch).ok_or_else(gap)?;
         let mut texts = Vec::new();
         for task in tasks {
@@ -263,7 +263,7 @@ fn recorded<'s>(sight: &'s Sight) -> Result<(&'s Calls, Vec<&'s Task>), Gap> {
     };
     let calls = sight.offers.calls.ok_or_else(untraced)?;
     if !calls.is_known() {
-        return Err(Gap::new("/proc/sys/kernel/arch", Cause::Garbled("architecture whose calls are known")));
+        return Err(Gap::new("/proc/sys/kernel/arch", Cause::Garbled("architecture whose system calls are known")));
     }
     Ok((calls, rt_threads(sight)?))
 }
