@@ -1,4 +1,5 @@
 use crate::bounds::{Finder, Quantile};
+use crate::number::plural;
 use punctual_model::{Blur, CellJudgement, CpuResult, Known, Phase, Recording, Verdict};
 use punctual_units::{Arrange, CpuId, Histogram};
 use std::borrow::Cow;
@@ -213,7 +214,7 @@ fn worst_of<'a>((phase, cells): (&'a Phase, Vec<&Cell<'a>>)) -> Row<'a> {
     let skipped = cells.iter().try_fold(0u64, |s, c| Some(s.saturating_add(c.result.skipped?)));
     Row {
         phase,
-        cpu: format!("{} CPUs", cells.len()),
+        cpu: plural(cells.len() as u64, "CPU", "CPUs"),
         released,
         skipped,
         quantiles: (0..QUANTILES.len()).map(largest).collect(),

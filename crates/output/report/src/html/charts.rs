@@ -69,7 +69,11 @@ fn without(cells: &[&Cell]) -> &'static str {
 pub fn over_time(page: &Page) -> String {
     let limits = page.span.as_ref().map_or(&[][..], |s| &s.limits);
     let all = time::chart("time-chart", &page.figures, &page.picked, limits);
-    let all = all.map(|c| figure(&c, "Worst wakeup of every interval, and the machine", "Over time as a table"));
+    let title = match page.figures.recording.application {
+        None => "Worst wakeup of every interval, and the machine",
+        Some(_) => "Maximum of every interval, and the machine",
+    };
+    let all = all.map(|c| figure(&c, title, "Over time as a table"));
     let blocks = time::maxima("maxima-chart", &page.figures, &page.picked, limits);
     let blocks = blocks.map(|c| figure(&c, "Worst wakeup of every block of minutes", "Maxima as a table"));
     all.into_iter().chain(blocks).collect()

@@ -49,7 +49,7 @@ pub fn mark(outcome: Outcome) -> &'static str {
 pub fn front(page: &Page, run: &str) -> String {
     let (recording, verdict) = (page.figures.recording, page.figures.verdict);
     let headline = words::headline(recording, verdict);
-    let chart = page.span.as_ref().and_then(|span| overview::chart("all", &page.figures, span));
+    let chart = overview::chart("all", &page.figures);
     let chart = chart.map(|chart| figure(&chart, "Number of periods by latency", "")).unwrap_or_default();
     format!(
         "<header><p class=\"what\">{}</p>\n<div class=\"verdict {}\" role=\"region\" aria-label=\"Verdict\">{}<div>\

@@ -25,7 +25,8 @@ struct Line {
 }
 
 /// Draws the chart; `None` without histograms. Loads have colours; CPUs have colours if there is one load.
-pub fn chart(id: &str, figures: &Figures, span: &Span) -> Option<Chart> {
+pub fn chart(id: &str, figures: &Figures) -> Option<Chart> {
+    let span = &Span::of_releases(figures)?;
     let lines = lines(figures, span);
     let highest = lines.iter().flat_map(|line| &line.counts).copied().max().filter(|n| *n > 0)?;
     let worst =

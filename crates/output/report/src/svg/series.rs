@@ -4,6 +4,7 @@ use super::axis::{nice_above, nice_below};
 use super::canvas::Canvas;
 use crate::figures::{Cell, Figures};
 use crate::words::claims::limit;
+use punctual_model::{AppValue, Claim};
 use punctual_units::{Arrange, CpuId, Histogram};
 
 /// The range of latencies shared by all charts of a run.
@@ -20,16 +21,34 @@ pub struct Span {
 pub const STEPS_A_DECADE: f64 = 20.0;
 
 impl Span {
+    /// Returns the span of all values of the run.
     pub fn of(figures: &Figures) -> Option<Span> {
-        let all = || figures.cells.iter().filter_map(|c| c.corrected());
+        Span::of_some(figures, |_| true, |_| true)
+    }
+
+    /// Returns the span of wakeup latencies; of an application, of the response times.
+    pub fn of_releases(figures: &Figures) -> Option<Span> {
+        let of_releases = |claim: &Claim| claim.of.as_ref().is_none_or(AppValue::is_of_releases);
+        Span::of_some(figures, |cell| cell.phase.is_of_releases(), of_releases)
+    }
+
+    fn of_some(figures: &Figures, some: fn(&Cell) -> bool, claimed: fn(&Claim) -> bool) -> Option<Span> {
+        let cells = || figures.cells.iter().filter(|cell| some(cell));
+        let all = || cells().filter_map(|c| c.corrected());
         let least = all().filter_map(|h| h.min()).min()?.max(1) as f64;
-        let most = figures.cells.iter().filter_map(Cell::max).max()?.max(1) as f64;
+        let most = cells().filter_map(Cell::max).max()?.max(1) as f64;
         let body = all().filter_map(|h| h.quantile(0.5)).min()?.max(1) as f64;
         // A linear scale shows the familiar shape, unless most of the histogram would be squeezed into the first
         // pixels.
         let log = most / body > 60.0;
-        let mut limits: Vec<f64> =
-            figures.verdict.claims.iter().filter_map(|j| limit(&j.claim)).map(|l| l.0 as f64).collect();
+        let mut limits: Vec<f64> = figures
+            .verdict
+            .claims
+            .iter()
+            .filter(|j| claimed(&j.claim))
+            .filter_map(|j| limit(&j.claim))
+            .map(|l| l.0 as f64)
+            .collect();
         limits.arrange_by(f64::total_cmp);
         limits.dedup();
         let near = |l: &&f64| **l <= most * if log { 10.0 } else { 1.6 };

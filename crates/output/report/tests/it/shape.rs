@@ -3,7 +3,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use proptest::prelude::*;
-use punctual_model::{BlockMaximum, Distribution, Event, Recording, Verdict, WindowMax};
+use punctual_model::{AppValue, Application, BlockMaximum, Distribution, Event, Phase, Recording, Verdict, WindowMax};
 use punctual_report::{Place, SUMMARY_LINES, TextStyle, html, summary, text, words};
 use punctual_testing::runs;
 use punctual_units::{CpuId, Histogram, Nanos};
@@ -15,6 +15,48 @@ fn eight_loads_on_64_cpus_fit_a_megabyte() {
     let page = html(&recording, &verdict, "run");
     assert!(page.len() < 1_000_000, "{} bytes", page.len());
     assert_eq!(page, html(&recording, &verdict, "run"));
+}
+
+/// The quantities of an application are measured at the same time, and its maxima over time are those of one thread.
+#[test]
+fn an_application_has_each_load_once_over_time_and_the_axis_of_its_responses() {
+    let (mut recording, verdict) = runs::good();
+    let application = Application {
+        program: "./two".into(),
+        threads: Vec::new(),
+        marks: None,
+        cycles: Vec::new(),
+        chains: Vec::new(),
+        notes: Vec::new(),
+    };
+    recording.application = Some(application);
+    recording.run.phases.truncate(1);
+    let first = &mut recording.run.phases[0];
+    first.value = Some(AppValue::Response("fast".into()));
+    let (id, start, end) = (first.id.clone(), first.start_mono_ns.unwrap(), first.end_mono_ns.unwrap());
+    let more = [AppValue::Jitter("fast".into()), AppValue::Response("slow".into())];
+    let more = more.map(|value| Phase { id: format!("1-{value}"), value: Some(value), ..first.clone() });
+    recording.run.phases.extend(more);
+    // Jitter of 1 ns is no reason to begin the axis of responses there.
+    let mut small = Histogram::new();
+    small.record(1);
+    let small = Distribution { raw: small, skipped: Histogram::new() };
+    recording.distributions.insert((recording.run.phases[1].id.clone(), CpuId(0)), small);
+    recording.events.retain(|event| !matches!(event, Event::Window(_)));
+    let window = |mono_ns| {
+        let max_ns = vec![(CpuId(0), 870_000)];
+        Event::Window(WindowMax { mono_ns, interval_ns: 1_000_000_000, phase: id.clone(), max_ns })
+    };
+    recording.events.extend((start + 1_000_000_000..end).step_by(1_000_000_000).map(window));
+    let page = html(&recording, &verdict, "run");
+    assert!(page.contains("response(fast): max\u{a0}870\u{a0}µs") || page.contains("response(fast): max 870\u{a0}µs"));
+    let at = page.find("since the first recorded release").unwrap();
+    let over_time = &page[page[..at].rfind("<svg").unwrap()..];
+    let over_time = &over_time[..over_time.find("</svg>").unwrap()];
+    assert_eq!(over_time.matches("class=\"phase ").count(), 1, "{over_time}");
+    let all = page.split("Wakeup latency under all loads").nth(1).unwrap();
+    assert!(!all[..all.find("</svg>").unwrap()].contains(">1 ns<"));
+    assert!(over_time.contains("µs</text>") && !over_time.contains(">1000000</text>"), "{over_time}");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use crate::clean;
 use crate::figures::Figures;
 use crate::svg::series::{Series, colour_of};
 use crate::words;
-use punctual_model::{ContextSample, Event, WindowMax};
+use punctual_model::{AppValue, ContextSample, Event, WindowMax};
 use punctual_units::{Arrange, CpuId};
 use std::collections::BTreeMap;
 
@@ -14,6 +14,8 @@ const MOST_SENSORS: usize = 4;
 pub struct History {
     pub from: u64,
     pub to: u64,
+    /// The quantity whose maxima were recorded, if it is an application's: that of one thread.
+    pub value: Option<AppValue>,
     /// Worst latency of each CPU that has its own line, ns.
     pub latency: Vec<(CpuId, Series)>,
     /// Worst latency of all other CPUs, ns.
@@ -42,10 +44,17 @@ impl History {
             return None;
         }
         let series = || Series::new(from, to, windows);
+        let value = events.iter().find_map(|event| match event {
+            Event::Window(window) => phases.iter().find(|phase| phase.id == window.phase)?.value.clone(),
+            _ => None,
+        });
+        let mut lines = with_lines(figures, picked);
+        lines.truncate(if value.is_some() { 1 } else { lines.len() });
         let mut history = History {
             from,
             to,
-            latency: with_lines(figures, picked).into_iter().map(|cpu| (cpu, series())).collect(),
+            value,
+            latency: lines.into_iter().map(|cpu| (cpu, series())).collect(),
             rest: series(),
             temperature: Vec::new(),
             frequency: Vec::new(),
@@ -66,6 +75,7 @@ impl History {
         let mut history = History {
             from,
             to,
+            value: None,
             latency: with_lines(figures, picked).into_iter().map(|cpu| (cpu, series())).collect(),
             rest: series(),
             temperature: Vec::new(),
@@ -122,10 +132,9 @@ impl History {
     }
 
     fn add(&mut self, cpu: CpuId, (start, end): (u64, u64), max: u64) {
-        let series = match self.latency.iter_mut().find(|(c, _)| *c == cpu) {
-            Some((_, series)) => series,
-            None => &mut self.rest,
-        };
+        // An application's maxima are of a thread, not of a CPU.
+        let own = self.latency.iter_mut().find(|(c, _)| *c == cpu || self.value.is_some());
+        let series = own.map_or(&mut self.rest, |(_, series)| series);
         series.add(start, end, max as f64);
     }
 
@@ -138,6 +147,11 @@ impl History {
         if own || sample.throttling.iter().any(|r| r.value > 0) {
             self.throttled.push((start(sample), sample.mono_ns));
         }
+    }
+
+    /// Returns the name of the drawn maxima.
+    pub fn name(&self) -> String {
+        self.value.as_ref().map_or_else(|| "worst wakeup".to_owned(), AppValue::to_string)
     }
 
     /// Returns class, name and series of each line.

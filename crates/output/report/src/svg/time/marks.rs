@@ -1,3 +1,4 @@
+use super::data::History;
 use super::panel::Panel;
 use crate::clean;
 use crate::figures::Figures;
@@ -19,13 +20,19 @@ pub fn phases(canvas: &mut Canvas, figures: &Figures, x: &Scale, (top, bottom): 
     let stretches = figures.recording.run.phases.iter().flat_map(|p| p.stretches().into_iter().map(move |s| (p, s)));
     let mut stretches: Vec<_> = stretches.collect();
     stretches.arrange_by_key(|(_, (from, _))| *from);
+    // The quantities of an application have the same stretches.
+    stretches.dedup_by_key(|(phase, stretch)| (*stretch, phase.value.is_some()));
     for (n, (phase, (from, to))) in stretches.into_iter().enumerate() {
         let from = x.at(from as f64);
         let to = to.map_or(x.pixels().1, |end| x.at(end as f64));
         if n % 2 == 0 {
             canvas.rect("shade", (from, top), (to - from, bottom - top));
         }
-        let name = clean::line(&words::phase_name(figures.recording, &phase.id));
+        let name = match phase.value {
+            None => words::phase_name(figures.recording, &phase.id),
+            Some(_) => words::load_name(&phase.load),
+        };
+        let name = clean::line(&name);
         let fits = ((to - from) / CHARACTER) as usize;
         if fits >= 3 {
             canvas.text("phase", ((from + to) / 2.0, top - 9.0), Anchor::Middle, &clean::clip(&name, fits));
@@ -43,8 +50,16 @@ pub fn limits(canvas: &mut Canvas, panel: &Panel, limits: &[f64]) {
     }
 }
 
-pub fn worst(canvas: &mut Canvas, figures: &Figures, picked: &[CpuId], panel: &Panel, x: &Scale) {
-    for (n, worst) in figures.recording.worst.iter().take(WORST_MARKED).enumerate() {
+pub fn worst(
+    canvas: &mut Canvas,
+    (figures, history): (&Figures, &History),
+    picked: &[CpuId],
+    panel: &Panel,
+    x: &Scale,
+) {
+    let value = |id: &str| figures.recording.run.phases.iter().find(|phase| phase.id == id)?.value.as_ref();
+    let drawn = figures.recording.worst.iter().filter(|worst| value(&worst.phase) == history.value.as_ref());
+    for (n, worst) in drawn.take(WORST_MARKED).enumerate() {
         let at = (x.at(worst.release_mono_ns as f64), panel.scale.at(worst.latency_ns as f64));
         let class = colour_of(picked, worst.cpu).map_or_else(|| "rest-ring".into(), |n| format!("{} ring", colour(n)));
         let place = words::place(figures.recording, &worst.phase, worst.cpu);

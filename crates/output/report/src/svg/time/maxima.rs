@@ -32,7 +32,8 @@ pub fn chart(id: &str, figures: &Figures, picked: &[CpuId], limits: &[f64]) -> O
         let size = (form.width(WIDTH), area.bottom + 50.0);
         let mut canvas = Canvas::new(&form.id(id), size, "Maxima of blocks over time", description);
         time_axis(&mut canvas, &x, area.bottom);
-        let panel = Panel { name: "worst wakeup".into(), area, scale, lines: history.latency_lines(picked) };
+        let panel =
+            Panel { name: "worst wakeup".into(), is_latency: true, area, scale, lines: history.latency_lines(picked) };
         panel.grid(&mut canvas);
         canvas.open("z");
         marks::phases(&mut canvas, figures, &x, (TOP, area.bottom));

@@ -14,9 +14,11 @@ use super::series::{Series, colour_of};
 use super::{Chart, Key, Table, colour};
 use crate::figures::Figures;
 use crate::number::nanos;
+use crate::words::claims::limit;
 use data::History;
 pub use maxima::chart as maxima;
 use panel::Panel;
+use punctual_model::AppValue;
 use punctual_units::{CpuId, Nanos};
 
 const WIDTH: f64 = 1120.0;
@@ -29,6 +31,16 @@ const SMALL_HEIGHT: f64 = 92.0;
 /// Draws the chart; `None` if nothing was recorded over time. `limits` are the claimed limits, ns.
 pub fn chart(id: &str, figures: &Figures, picked: &[CpuId], limits: &[f64]) -> Option<Chart> {
     let history = History::of(figures, picked)?;
+    let own: Vec<f64>;
+    let limits = match &history.value {
+        None => limits,
+        Some(value) => {
+            let claims = figures.verdict.claims.iter().map(|judged| &judged.claim);
+            let claims = claims.filter(|claim| claim.of.as_ref() == Some(value));
+            own = claims.filter_map(limit).map(|limit| limit.0 as f64).collect();
+            &own
+        }
+    };
     let svg = both(|form| drawing(&form.id(id), form, (figures, &history), picked, limits));
     let frequency =
         "Frequency is read between phases only, because reading the frequency of another CPU disturbs that CPU."
@@ -55,7 +67,7 @@ fn drawing(id: &str, form: Form, (figures, history): (&Figures, &History), picke
         panel.draw(&mut canvas, history, &x);
         if n == 0 {
             marks::limits(&mut canvas, panel, limits);
-            marks::worst(&mut canvas, figures, picked, panel, &x);
+            marks::worst(&mut canvas, (figures, history), picked, panel, &x);
         }
     }
     // Event labels are drawn between the top panel and the next one.
@@ -82,10 +94,10 @@ fn panels<'a>(history: &'a History, picked: &[CpuId], right: f64) -> Vec<Panel<'
             false if zero => Scale::linear(0.0, most * 1.1, px),
             false => Scale::linear((least - 2.0).floor(), (most + 2.0).ceil(), px),
         };
-        panels.push(Panel { name: name.to_owned(), area, scale, lines });
+        panels.push(Panel { name: name.to_owned(), is_latency: panels.is_empty(), area, scale, lines });
     };
     let (least, most) = range(&history.latency_lines(picked));
-    add(LATENCY_HEIGHT, "worst wakeup", history.latency_lines(picked), most / least.max(1.0) > 25.0, true);
+    add(LATENCY_HEIGHT, &history.name(), history.latency_lines(picked), most / least.max(1.0) > 25.0, true);
     let sensors: Vec<_> =
         history.temperature.iter().enumerate().map(|(n, (name, s))| (format!("s{n}"), name.clone(), s)).collect();
     if !sensors.is_empty() {
@@ -124,10 +136,11 @@ fn time_axis(canvas: &mut Canvas, x: &Scale, bottom: f64) {
 
 fn legend(history: &History, picked: &[CpuId]) -> Vec<Key> {
     let mut keys: Vec<Key> = Vec::new();
+    let of = |cpu| history.value.as_ref().map_or_else(|| format!("CPU {cpu}"), AppValue::to_string);
     for (cpu, slots) in &history.latency {
         if let Some(n) = colour_of(picked, *cpu) {
             let max = slots.max().map(|m| m as u64);
-            keys.push(Key { class: colour(n), text: format!("CPU {cpu}: max {}", nanos(max)) });
+            keys.push(Key { class: colour(n), text: format!("{}: max {}", of(*cpu), nanos(max)) });
         }
     }
     if let Some(max) = history.rest.max() {
@@ -143,7 +156,7 @@ fn legend(history: &History, picked: &[CpuId]) -> Vec<Key> {
 }
 
 fn table(history: &History) -> Table {
-    let mut head = vec!["since start".to_owned(), "worst wakeup".to_owned()];
+    let mut head = vec!["since start".to_owned(), history.name()];
     head.extend(history.temperature.first().map(|(name, _)| format!("{name}, °C")));
     let coarse = |all: &mut dyn Iterator<Item = (u64, u64, f64)>| {
         let mut slots = Series::slots(history.from, history.to, 60);

@@ -7,6 +7,8 @@ use crate::svg::series::Series;
 
 pub struct Panel<'a> {
     pub name: String,
+    /// True if the values are latencies or responses, ns.
+    pub is_latency: bool,
     pub area: Area,
     pub scale: Scale,
     /// Class, name and series of each line; a class that ends in `dots` is drawn as points.
@@ -14,13 +16,9 @@ pub struct Panel<'a> {
 }
 
 impl Panel<'_> {
-    fn is_latency(&self) -> bool {
-        self.name == "worst wakeup"
-    }
-
     pub fn grid(&self, canvas: &mut Canvas) {
         let frame = Frame { area: self.area, x: self.scale, y: self.scale };
-        frame.y_grid(canvas, |v| if self.is_latency() { latency_label(v) } else { plain(v) });
+        frame.y_grid(canvas, |v| if self.is_latency { latency_label(v) } else { plain(v) });
     }
 
     pub fn draw(&self, canvas: &mut Canvas, history: &History, x: &Scale) {
@@ -36,8 +34,8 @@ impl Panel<'_> {
     }
 
     fn steps(&self, canvas: &mut Canvas, class: &str, name: &str, series: &Series, x: &Scale) {
-        let unit = if self.is_latency() { "ns" } else { self.name.rsplit(", ").next().unwrap_or_default() };
-        let figure = |figure: f64| if self.is_latency() { format!("{figure:.0}") } else { plain(figure) };
+        let unit = if self.is_latency { "ns" } else { self.name.rsplit(", ").next().unwrap_or_default() };
+        let figure = |figure: f64| if self.is_latency { format!("{figure:.0}") } else { plain(figure) };
         let figures = series.spans().into_iter().map(|(.., value)| figure(value));
         canvas.steps(class, &self.path(series, x), name, unit, figures);
     }
