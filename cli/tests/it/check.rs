@@ -1,15 +1,11 @@
-//! Tests `check` on the programs of qa/check. Each faulty program has one kind of fault; the first lines of its source
-//! name the expected rule, thread and function, and the faulty line is marked. The other programs have no fault.
+//! Tests `check` on the programs of qa/check.
 
 use super::common::punctual;
+use punctual_testing::corpus;
 use serde_json::Value;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
-
-fn corpus() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../qa/check")
-}
 
 #[test]
 fn rules_are_listed_and_explained() {
@@ -40,21 +36,10 @@ fn rules_are_listed_and_explained() {
 /// missing.
 fn built(source: &Path, folder: &Path) -> Option<Vec<String>> {
     let text = |path: &Path| path.to_str().unwrap().to_owned();
-    let program = folder.join(source.file_stem().unwrap());
-    let mut compiler = match source.extension()?.to_str()? {
-        "c" => Command::new("gcc"),
-        "cpp" => Command::new("g++"),
-        "rs" => Command::new("rustc"),
-        "py" => return Path::new("/usr/bin/env").exists().then(|| vec!["python3".into(), text(source)]),
-        other => panic!("no compiler for {other}"),
-    };
-    match source.extension()?.to_str()? {
-        "rs" => compiler.args(["--edition", "2024", "-g", "-C", "opt-level=1", "-o"]).arg(&program).arg(source),
-        _ => compiler.args(["-g", "-O1", "-pthread", "-o"]).arg(&program).arg(source),
-    };
-    let output = compiler.output().ok()?;
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    Some(vec![text(&program)])
+    if source.extension()? == "py" {
+        return Path::new("/usr/bin/env").exists().then(|| vec!["python3".into(), text(source)]);
+    }
+    Some(vec![text(&corpus::build(source, "", folder)?)])
 }
 
 fn checked(command: &[String], options: &[&str]) -> (i32, Value) {
@@ -67,61 +52,18 @@ fn checked(command: &[String], options: &[&str]) -> (i32, Value) {
     (output.status.code().unwrap(), document["result"].clone())
 }
 
-/// Returns the findings that are FAIL or WARN.
-fn open(result: &Value) -> Vec<&Value> {
-    let findings = result["findings"].as_array().unwrap().iter();
-    findings.filter(|one| ["FAIL", "WARN"].contains(&one["state"].as_str().unwrap())).collect()
-}
-
-fn sources(kind: &str) -> Vec<PathBuf> {
-    let mut all: Vec<PathBuf> = fs::read_dir(corpus().join(kind)).unwrap().map(|entry| entry.unwrap().path()).collect();
-    all.sort();
-    all
-}
-
-/// Returns the texts after a key in the first lines.
-fn header<'a>(text: &'a str, key: &str) -> Vec<&'a str> {
-    let line = text.lines().take(3).find_map(|line| line.split_once(key));
-    line.map(|(_, rest)| rest.split_whitespace().collect()).unwrap_or_default()
-}
-
-/// Returns how the result differs from what the source declares; `None` if it does not.
-fn wrong(source: &Path, result: &Value) -> Option<String> {
-    let text = fs::read_to_string(source).unwrap();
-    let (expected, also) = (header(&text, "expect:"), header(&text, "also:"));
-    let lines: Vec<u64> =
-        (1..).zip(text.lines()).filter(|(_, line)| line.ends_with(" fault")).map(|(n, _)| n).collect();
-    let is_it = |one: &&&Value| {
-        let (function, line) = (one["place"]["function"].as_str().unwrap_or_default(), one["place"]["line"].as_u64());
-        let has_lines = source.extension().is_none_or(|kind| kind != "py");
-        one["id"] == expected[0]
-            && one["thread"] == expected[1]
-            && (expected[2] == "*"
-                || function.contains(expected[2])
-                    && (!has_lines || lines.is_empty() || line.is_some_and(|line| lines.contains(&line))))
-    };
-    let found = open(result);
-    let more =
-        |one: &&&Value| one["id"] != expected[0] && also != ["*"] && !also.contains(&one["id"].as_str().unwrap());
-    match (found.iter().any(|one| is_it(&one)), found.iter().find(more)) {
-        (true, None) => None,
-        (false, _) => Some(format!("{}: not found: {expected:?} at {lines:?} in {found:#?}", source.display())),
-        (true, Some(more)) => Some(format!("{}: also found {more:#}", source.display())),
-    }
-}
-
 #[test]
 #[ignore = "live: root, tracefs, timing"]
 fn every_fault_of_the_corpus_is_found_at_its_line() {
     let folder = tempfile::tempdir().unwrap();
     let mut count = 0;
     let mut failed = Vec::new();
-    for source in sources("faulty") {
+    for source in corpus::programs("faulty") {
         let Some(command) = built(&source, folder.path()) else { continue };
         count += 1;
         let (code, result) = checked(&command, &[]);
-        failed.extend(wrong(&source, &result));
-        let fails = open(&result).iter().any(|one| one["state"] == "FAIL");
+        failed.extend(corpus::differs(&source, &result));
+        let fails = corpus::open(&result).iter().any(|one| one["state"] == "FAIL");
         assert_eq!(code, i32::from(fails), "{}", source.display());
     }
     assert!(failed.is_empty(), "{} of {count}: {}", failed.len(), failed.join("\n"));
@@ -133,12 +75,11 @@ fn every_fault_of_the_corpus_is_found_at_its_line() {
 fn nothing_is_found_in_clean_programs() {
     let folder = tempfile::tempdir().unwrap();
     let mut count = 0;
-    for source in sources("clean") {
+    for source in corpus::programs("clean") {
         let Some(command) = built(&source, folder.path()) else { continue };
         count += 1;
         let (code, result) = checked(&command, &[]);
-        assert_eq!((code, open(&result)), (0, Vec::new()), "{}", source.display());
-        assert_eq!(result["outcome"], "pass", "{}", source.display());
+        assert_eq!((code, corpus::differs(&source, &result)), (0, None));
     }
     assert!(count >= 12, "only {count} programs could be built");
 }
@@ -147,14 +88,14 @@ fn nothing_is_found_in_clean_programs() {
 #[ignore = "live: root, tracefs, timing"]
 fn known_findings_do_not_fail_and_code_scanning_gets_lines() {
     let folder = tempfile::tempdir().unwrap();
-    let source = corpus().join("faulty/usleep_loop.c");
+    let source = corpus::folder().join("faulty/usleep_loop.c");
     let Some(command) = built(&source, folder.path()) else { return };
     let known = folder.path().join("known.json");
     let sarif = folder.path().join("check.sarif");
     let run = |options: &[&str]| {
         let mut run = punctual();
         run.args(["check", "--duration", "2s"]).args(options).arg("--").args(&command);
-        run.current_dir(corpus()).output().unwrap()
+        run.current_dir(corpus::folder()).output().unwrap()
     };
     let first = run(&["--format", "json", "--out", known.to_str().unwrap()]);
     assert_eq!(first.status.code(), Some(1));

@@ -1,5 +1,5 @@
-//! Code shared by the tests of several crates. It is only used as a dev-dependency, since its functions panic on
-//! errors.
+//! Code shared by the tests of several crates, and by trials. It is never part of the program, since its functions
+//! panic on errors.
 //!
 //! A module that needs other crates is behind a feature with its name, so that the tests of a crate build only what
 //! they use. Such a module can be used by the integration tests (tests/it) of the crates that it needs, but not by
@@ -8,6 +8,8 @@
 #![forbid(unsafe_code)]
 
 pub mod book;
+#[cfg(feature = "corpus")]
+pub mod corpus;
 #[cfg(feature = "deploy")]
 pub mod deploy;
 #[cfg(feature = "fix")]

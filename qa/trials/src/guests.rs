@@ -26,6 +26,14 @@ pub fn kernel(name: &str, arch: Arch) -> Result<(Kernel, Cache), String> {
     Ok((kernel, cache))
 }
 
+/// Returns the architecture and the kernel of a name such as `arm64:rt@6.12` or `rt@6.12`.
+pub fn architecture(name: &str) -> (Arch, &str) {
+    match name.strip_prefix("arm64:") {
+        Some(kernel) => (Arch::Arm64, kernel),
+        None => (Arch::Amd64, name),
+    }
+}
+
 pub fn program(from: &Path, into: &str) -> Result<FileIn, String> {
     let content = fs::read(from).map_err(|e| format!("{}: {e}", from.display()))?;
     Ok(FileIn { path: into.into(), mode: 0o755, content })

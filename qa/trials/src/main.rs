@@ -11,6 +11,7 @@ mod built;
 mod cases;
 mod chains;
 mod configs;
+mod corpus;
 mod decide;
 mod deploy;
 #[cfg(test)]
@@ -59,6 +60,7 @@ enum Trial {
     App(app::Wanted),
     Attack(attack::Wanted),
     Chains(chains::Wanted),
+    Corpus(corpus::Wanted),
     Injected(injected::Wanted),
     Misconfigured(misconfigured::Wanted),
     Scarce(scarce::Wanted),
@@ -95,6 +97,7 @@ impl Trial {
             Trial::App(wanted) => app::run(&wanted),
             Trial::Attack(wanted) => attack::run(&wanted),
             Trial::Chains(wanted) => chains::run(&wanted),
+            Trial::Corpus(wanted) => corpus::run(&wanted),
             Trial::Injected(wanted) => injected::run(&wanted),
             Trial::Scarce(wanted) => scarce::run(&wanted),
             Trial::Sections(wanted) => sections::run(&wanted),

@@ -123,7 +123,11 @@ pub fn check(options: &CheckOptions, stop: &AtomicBool) -> Result<Check, CheckEr
     }
     let ended = session.observe(options, started, stop);
     if let (Some(code @ (126 | 127)), true) = (ended.code, session.recorder.threads_seen() <= 1) {
-        return Err(CheckError::Usage(format!("{name} cannot be executed (exit code {code})")));
+        let why = match code {
+            126 => "permission is missing, or it is not a program for this machine",
+            _ => "its dynamic linker, a library or a command that it runs was not found; ldd lists libraries",
+        };
+        return Err(CheckError::Usage(format!("{name} ended with exit code {code}: {why}")));
     }
     if ended.is_failure {
         session.miss("all of the program's work", format!("it {}", ended.said));

@@ -50,7 +50,7 @@ fn record(name: &str, count: u32, out: &Path) -> Result<(), String> {
     guest.clock = Clock::Virtual { shift: shift_of_mips(500.0).map_err(|e| e.to_string())? };
     guest.limit = Duration::from_secs(900);
     guest.files.push(guests::program(&module, "/hold.ko")?);
-    guest.files.push(guests::program(&injected::program("amd64")?, "/bin/injection")?);
+    guest.files.push(guests::program(&injected::program(Arch::Amd64)?, "/bin/injection")?);
     guest.fetch.push("/chains".into());
     guest.append = vec!["no_hash_pointers".into()];
     let place = out.join(name.replace([':', '/'], "-"));

@@ -9,12 +9,8 @@ use std::time::Duration;
 
 /// Records in a guest with `kernel` (`rt@6.12`, `arm64:rt@6.12`) into `folder`.
 pub fn record(kernel: &str, wanted: &Wanted, folder: &Path) -> Result<(), String> {
-    let (arch, spec) = match kernel.split_once(':') {
-        Some((arch, spec)) => (arch, spec),
-        None => ("amd64", kernel),
-    };
+    let (arch, spec) = guests::architecture(kernel);
     let injection = guests::program(&program(arch)?, "/bin/inject")?;
-    let arch = if arch == "arm64" { Arch::Arm64 } else { Arch::Amd64 };
     let (kernel, cache) = guests::kernel(spec, arch)?;
     let mut files = vec![injection];
     match kernel
@@ -81,12 +77,12 @@ fn keep(from: &Path, into: &Path) -> std::io::Result<()> {
 }
 
 /// Returns the path of `punctual-inject` for this architecture.
-pub fn program(arch: &str) -> Result<PathBuf, String> {
+pub fn program(arch: Arch) -> Result<PathBuf, String> {
     match arch {
-        "arm64" => built::program(
+        Arch::Arm64 => built::program(
             "aarch64-unknown-linux-gnu/release/punctual-inject",
             "cargo xtask cross arm64 -- build --release -p punctual-inject",
         ),
-        _ => built::program("release/punctual-inject", "cargo build --release -p punctual-inject"),
+        Arch::Amd64 => built::program("release/punctual-inject", "cargo build --release -p punctual-inject"),
     }
 }

@@ -71,7 +71,7 @@ pub fn run(wanted: &Wanted) -> Result<(), String> {
 }
 
 fn here(wanted: &Wanted) -> Result<(), String> {
-    let program = guests::program("amd64")?;
+    let program = guests::program(punctual_vm::Arch::Amd64)?;
     let folder = wanted.out.join("host");
     fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     let mut command = Command::new(&program);

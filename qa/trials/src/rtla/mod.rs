@@ -69,7 +69,7 @@ fn record(wanted: &Wanted) -> Result<(), String> {
     let (kernel, cache) = guests::kernel(&wanted.kernel, Arch::Amd64)?;
     let release = kernel.release.clone().ok_or_else(|| format!("{}: its release is unknown", wanted.kernel))?;
     let module = sections::module(&release, &wanted.out.join("module"))?;
-    let injection = injected::program("amd64")?;
+    let injection = injected::program(Arch::Amd64)?;
     let mut files = vec![guests::program(&module, "/hold.ko")?, guests::program(&injection, "/bin/inject")?];
     files.push(guests::program(&wanted.rtla, "/bin/rtla")?);
     let libraries = guests::libraries(&wanted.rtla.display().to_string());

@@ -87,7 +87,7 @@ fn here(wanted: &Wanted) -> Result<(), String> {
 }
 
 fn inject() -> Result<PathBuf, String> {
-    crate::injected::program("amd64")
+    crate::injected::program(punctual_vm::Arch::Amd64)
 }
 
 fn punctual() -> Result<PathBuf, String> {
