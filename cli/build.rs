@@ -73,8 +73,8 @@ const NO_UNWINDING: &str = "SECTIONS { /DISCARD/ : {
 } } INSERT AFTER .text;
 ";
 
-/// Adds the link arguments that make the program small. If that fails, the program is larger, so it only causes a
-/// warning.
+/// Adds the link arguments that make the program small. If that fails, the program is only larger, so a warning is
+/// enough.
 fn link_small(out: &str) {
     let script = Path::new(out).join("no-unwinding.ld");
     match fs::write(&script, NO_UNWINDING) {

@@ -1,6 +1,6 @@
 //! Lists which crate may use which. An unlisted crate or edge fails this test; change the table together with
-//! ARCHITECTURE.md, and add only edges that point downwards. Also: which crates may contain `unsafe`, and no example in
-//! a comment that no test runs.
+//! ARCHITECTURE.md, and add only edges that point downwards. Also checks which crates may contain `unsafe`, and that no
+//! comment has an example that no test runs.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -226,7 +226,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
 /// The only crates whose source may contain `unsafe`: system calls, the pointers of a C caller, and SIMD kernels.
 const UNSAFE: &[&str] = &["uapi", "capi", "queens"];
 
-/// Folder of each package of the workspace by the folder's name.
+/// Returns the folder of each package of the workspace, by the folder's name.
 fn folders() -> BTreeMap<String, PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let manifest: toml::Table = fs::read_to_string(root.join("Cargo.toml")).unwrap().parse().unwrap();
@@ -234,7 +234,7 @@ fn folders() -> BTreeMap<String, PathBuf> {
     members.flat_map(|member| matching(&root, member)).map(|path| (name_of(&path), path)).collect()
 }
 
-/// The folders that a member's pattern names, where `*` is any one folder.
+/// Returns the folders that a member's pattern matches, where `*` stands for any one folder.
 fn matching(root: &Path, pattern: &str) -> Vec<PathBuf> {
     pattern.split('/').fold(vec![root.to_owned()], |folders, part| match part {
         "*" => {
@@ -292,7 +292,7 @@ fn every_dependency_is_used() {
     }
 }
 
-/// Groups of folders, each of which uses only itself and those before it.
+/// Groups of folders, each of which uses only crates of its own and of the groups before it.
 const GROUPS: &[&str] = &[
     "crates/base",
     "crates/realtime",
@@ -327,7 +327,7 @@ fn testing_is_only_a_dev_dependency() {
     assert!(!ALLOWED.iter().any(|(_, used)| used.contains(&"testing")));
 }
 
-/// Clippy reads only the nearest clippy.toml, so the program's must repeat what the workspace's denies.
+/// Clippy reads only the nearest clippy.toml, so the program's file must repeat what the workspace's file denies.
 #[test]
 fn the_program_denies_what_the_workspace_denies() {
     let denied = |file: &str| -> Vec<String> {

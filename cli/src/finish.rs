@@ -11,7 +11,7 @@ use std::process::ExitCode;
 #[derive(Debug, Default)]
 pub struct Answer {
     code: u8,
-    /// Further problems, to be printed on standard error.
+    /// Messages to be printed on standard error, in addition to the result.
     notes: Vec<String>,
     /// What the command prints on standard output.
     body: Body,

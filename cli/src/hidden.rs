@@ -1,4 +1,4 @@
-//! Runs helper processes: their first argument, which no help mentions, selects what this program does.
+//! Runs helper processes: their first argument, which is not listed in the help, selects what this program does.
 
 use crate::{exit, fix, overdue};
 use std::env::{ArgsOs, args_os};

@@ -1,5 +1,5 @@
 //! Checks that a measuring command has enough file descriptors, processes and memory before it starts. A command that
-//! runs out of them in the middle loses its run.
+//! runs out of one of them during a measurement loses its run.
 
 use crate::args::Command;
 use crate::prove::args::ProveArgs;
@@ -61,7 +61,7 @@ impl Need {
     }
 }
 
-/// Available resources; `None` for one that is unlimited or unknown.
+/// Available resources; `None` for a resource that is unlimited or unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Has {
     descriptors: Option<u64>,
@@ -130,7 +130,8 @@ fn is_v2() -> bool {
     Path::new("/sys/fs/cgroup/cgroup.controllers").exists()
 }
 
-/// Returns the control groups of this process that have the controller, from its own up to the root (cgroups(7)).
+/// Returns the control groups of this process that have the controller, from the group of the process up to the root
+/// (cgroups(7)).
 fn groups(controller: &str) -> Vec<PathBuf> {
     let root = Path::new("/sys/fs/cgroup");
     let text = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();

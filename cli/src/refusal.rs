@@ -8,7 +8,7 @@ use std::fmt::Display;
 #[derive(Debug)]
 pub struct Refusal {
     pub code: u8,
-    /// States what failed, on what, why, and what to do.
+    /// States which operation failed, on which object, why, and what the user can do.
     pub message: String,
     /// Text for the JSON document, if it differs from the message.
     pub document: Option<String>,

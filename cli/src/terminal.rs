@@ -72,7 +72,7 @@ pub fn progress(line: &str) {
     }
 }
 
-/// Prints text of several lines. Names from untrusted sources in it must already be sanitized.
+/// Prints text of several lines. Names from untrusted sources in the text must already be sanitized.
 pub fn progress_lines(lines: &str) {
     write(&harmless(lines));
 }

@@ -1,4 +1,4 @@
-//! Builds the static program `punctual` for boards on another machine.
+//! Cross-compiles the static program `punctual` for boards.
 //!
 //! The standard library of the target comes from the toolchain in use if it is installed there (`rustup target add`),
 //! otherwise from Debian's packages (`debian.rs`). The C library comes from the cross compiler's packages in both
@@ -27,7 +27,7 @@ pub(crate) struct Target {
     processor: &'static str,
     /// Program that runs the tests if this machine has another processor (qemu-user).
     runner: &'static str,
-    /// Flags for rustc, in addition to those of all targets.
+    /// Flags for rustc, in addition to the flags that all targets share.
     flags: &'static str,
     /// Size limit of a release binary, bytes: its current size. The goal is 6,000,000 (docs/cross.md, Size).
     largest: u64,

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant, SystemTime};
 /// Exits with 3 if nothing failed but tests were disturbed or not run.
 #[derive(Debug, clap::Args)]
 pub struct Options {
-    /// List the tests and what each needs, and run none
+    /// List the tests and what each needs instead of running any
     #[arg(long)]
     list: bool,
     /// Install missing programs with apt-get
@@ -93,8 +93,8 @@ pub fn run(options: &Options) -> Result<(), String> {
     ended(&counts)
 }
 
-/// Rotates the tests. If time is short, the starting point changes every hour, so that every test runs from time to
-/// time.
+/// Rotates the order of the tests. If time is short, the starting point changes every hour, so that every test runs
+/// from time to time.
 fn start_elsewhere(tests: &mut [Live]) {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let hours = (now.as_secs() / 3_600) as usize;

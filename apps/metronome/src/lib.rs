@@ -2,7 +2,7 @@
 //!
 //! - [`Toggler`]: the body of the real-time task, which makes one [`Beat`] per release and toggles the line;
 //! - [`Matcher`]: matches beats with the edges that the kernel reports on a second line;
-//! - [`PAPER`]: the paper's measurements; [`table`]: a table that compares them with this program's;
+//! - [`PAPER`]: the paper's measurements; [`table`]: a table that compares them with measurements by this program;
 //! - [`run`]: the program, with one measurement per period, policy and load.
 //!
 //! Architecture invariant: [`Toggler::beat`] neither allocates, locks nor prints while the line can be driven.

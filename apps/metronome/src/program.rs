@@ -46,7 +46,7 @@ fn say(text: &str) -> u8 {
     0
 }
 
-/// Runs every measurement. Those that have finished are reported and written even if a later one fails.
+/// Runs every measurement. Measurements that have finished are reported and written even if a later measurement fails.
 fn all(options: &Options) -> Result<u8, Error> {
     block_signals()?;
     let mut instruments = open(options)?;
@@ -68,7 +68,7 @@ fn all(options: &Options) -> Result<u8, Error> {
         match measure(&bench, &plan, instruments) {
             Ok((mut one, back)) => {
                 if refused && !plan.scheduling.policy().is_real_time() {
-                    one.run = one.run.refused("real-time scheduling was refused (--allow-ordinary)");
+                    one.run = one.run.refused("real-time scheduling was refused, and --allow-ordinary was given");
                 }
                 print_result(options, &one);
                 let early = one.ended_by.is_some();

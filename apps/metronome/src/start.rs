@@ -8,7 +8,7 @@ pub(crate) struct Started {
     pub(crate) rt: Rt,
     /// Policies in force, without duplicates: one per requested policy, or its substitute if that policy was refused.
     pub(crate) scheduling: Vec<Scheduling>,
-    /// Messages about requests that were refused and what is done instead.
+    /// Messages about requests that were refused, and about what is done instead.
     pub(crate) narrowed: Vec<String>,
 }
 

@@ -10,7 +10,7 @@ const CELL: usize = 24;
 /// parentheses. A dash means that there is no measurement.
 pub fn table(measured: &[Measured]) -> String {
     let loads = unique(measured.iter().map(|m| m.plan.load.to_string()));
-    let mut text = format!("Worst latencies, in parentheses those of the paper's Table 2\n{:HEAD$}", "");
+    let mut text = format!("Worst latencies; those in the paper's Table 2 are in parentheses\n{:HEAD$}", "");
     for load in &loads {
         let _ = write!(text, "{load:>CELL$}");
     }

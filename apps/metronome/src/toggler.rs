@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Beat {
-    /// Number of the beat, from 0, counted over all measurements of the program.
+    /// Number of the beat, counted from 0 over all measurements of a run of the program.
     pub number: u64,
     /// Scheduled time, CLOCK_MONOTONIC.
     pub scheduled: Nanos,

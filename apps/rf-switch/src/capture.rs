@@ -110,7 +110,7 @@ fn write_failed(source: std::io::Error) -> Error {
 }
 
 /// Creates a private trace instance that records this event for this thread only. It is not filtered by line number,
-/// which the kernel assigns anew at each boot. The thread ID must be that of the initial PID namespace.
+/// which the kernel assigns anew at each boot. The thread ID must be the one in the initial PID namespace.
 fn trace(tid: i32) -> Result<(Instance, File), Error> {
     punctual_tracefs::recover().iter().for_each(|line| say(line));
     let config = Config { events: TRACEPOINT, buffer_kb: Some(BUFFER_KB), tracer: None, stacks: None };

@@ -79,7 +79,7 @@ impl Code {
         std::array::from_fn(|bit| word >> bit & 1 == 1)
     }
 
-    /// Decodes the bits. Returns `None` if the last four mean neither on nor off.
+    /// Decodes the bits. Returns `None` if the last four bits mean neither on nor off.
     pub fn of_bits(bits: [bool; BITS]) -> Option<Code> {
         let word = bits.iter().rev().fold(0u16, |word, bit| word << 1 | u16::from(*bit));
         let on = match (word >> 8) as u8 {

@@ -54,7 +54,7 @@ impl Decoder {
         Decoder { addresses, ..Decoder::default() }
     }
 
-    /// Adds a byte. Returns `None` if it does not end a command. An invalid word is reported once.
+    /// Adds a byte. Returns `None` if the byte does not end a command. An invalid word is reported once.
     pub fn push(&mut self, byte: u8) -> Option<Result<Command, BadCommand>> {
         if byte.is_ascii_whitespace() {
             return self.blank();

@@ -32,8 +32,8 @@ impl Signals {
         Ok(Signals(set))
     }
 
-    /// Sleeps until a signal arrives, at most for `limit`. Returns `None` if the time passed, `Some(true)` if a report
-    /// is requested, `Some(false)` if the program should end.
+    /// Sleeps until a signal arrives, but no longer than `limit`. Returns `None` if no signal arrived in that time,
+    /// `Some(true)` if a report is requested, `Some(false)` if the program should end.
     pub fn wait(&self, limit: Nanos) -> Option<bool> {
         match wait(&self.0, Some(limit)) {
             Waited::Signal(signal) => Some(signal == Sig::Usr1),

@@ -17,7 +17,7 @@ pub enum Error {
     Capture(#[source] GpioError),
     #[error("the FIFO: {0}")]
     Pipe(#[from] NotOpened),
-    /// Memory could not be locked, or a check failed.
+    /// Memory could not be locked, or a check of the machine failed.
     #[error("{0}; or continue without it: --allow-ordinary")]
     Start(#[from] StartError),
     #[error("{0}; or run as an ordinary program: --allow-ordinary")]
@@ -25,7 +25,7 @@ pub enum Error {
     #[error("--capture trace: {0}")]
     Trace(#[from] TracefsError),
     #[error(
-        "--capture trace: this kernel has no event gpio:gpio_value: it needs CONFIG_GPIOLIB and CONFIG_EVENT_TRACING; capture a wired input instead"
+        "--capture trace: this kernel has no event gpio:gpio_value, which needs CONFIG_GPIOLIB and CONFIG_EVENT_TRACING; capture a wired input instead"
     )]
     NoTracepoint,
     #[error("the first descriptor passed by systemd is {what}, not {}; give ListenFIFO= in rf-switch.socket and --pipe the same path", path.display())]

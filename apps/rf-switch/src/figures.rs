@@ -10,7 +10,7 @@ pub struct Commands {
     pub restored: u64,
     /// Commands sent with all their frames.
     pub sent: u64,
-    /// Commands that ended after some of their frames, because the program ended or the line failed.
+    /// Commands of which only some frames were sent, because the program ended or the line failed.
     pub unfinished: u64,
     pub dropped: u64,
     pub bad: u64,
@@ -25,7 +25,7 @@ pub struct Figures {
     pub frames: u64,
     /// Complete frames in which an edge was late by more than half of T.
     pub spoiled: u64,
-    /// Commands that were sent, but without a frame that was on time.
+    /// Commands that were sent, but in which no frame was on time.
     pub doubtful: u64,
     /// Time from the sender's time stamp to the first edge, ns, for commands that did not wait for another command.
     pub from_written: Histogram,

@@ -38,7 +38,8 @@ impl Board {
 #[derive(Debug)]
 pub struct Sink {
     pub writer: OokWriter<File>,
-    /// Edges of the simulated line; `None` for a real line, for which the times at which the program drove it are used.
+    /// Edges of the simulated line; `None` for a real line, for which the times at which the program drove the line are
+    /// used.
     pub wire: Option<Receiver<punctual_wires::EdgeAt>>,
 }
 
@@ -120,8 +121,9 @@ impl Intake {
         let _ = epoll::wait(epoll, &mut events, limit.as_ref());
     }
 
-    /// Reads a chunk from the FIFO, up to an incomplete command, which stays there: copies it, writes it to the pending
-    /// file, removes it from the FIFO, and passes it to the transmitter. Returns `false` if there is nothing to read.
+    /// Reads a chunk from the FIFO, up to an incomplete command, which stays in the FIFO: copies the chunk, writes it
+    /// to the pending file, removes it from the FIFO, and passes it to the transmitter. Returns `false` if there is
+    /// nothing to read.
     fn read(&mut self) -> Result<bool, Error> {
         let mut bytes = [0; MAX];
         let (whole, jobs) = self.write_down(&mut bytes)?;
@@ -152,7 +154,7 @@ impl Intake {
         Ok((whole, jobs))
     }
 
-    /// Returns jobs for the parsed commands, and warns about those that are invalid or exceed the queue.
+    /// Returns jobs for the parsed commands, and warns about those that are invalid or do not fit into the queue.
     fn accept(&mut self, said: Vec<Result<Command, BadCommand>>, at: Nanos) -> Vec<Job> {
         let mut jobs = Vec::new();
         for one in said {
@@ -182,7 +184,7 @@ impl Intake {
         jobs
     }
 
-    /// Writes the waiting commands to the pending file, of which the last `new` are new.
+    /// Writes the waiting commands, of which the last `new` are new, to the pending file.
     fn keep(&mut self, new: u64, at: Nanos) {
         let Some(pending) = &self.pending else { return };
         if let Err(error) = pending.keep(&self.waiting, self.decoder.rest()) {

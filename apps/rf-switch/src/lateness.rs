@@ -1,6 +1,6 @@
 //! Computes how the lateness of edges affects the number of frames that a receiver decodes, which shows why alarms are
-//! absolute. The edges are those of the transmitter's own alarms with added lateness. Nothing sleeps, and the same seed
-//! gives the same table.
+//! absolute. The edges are computed from the transmitter's own alarms, with added lateness. Nothing sleeps, and the
+//! same seed gives the same table.
 
 use crate::code::{Addresses, Code};
 use crate::error::Error;

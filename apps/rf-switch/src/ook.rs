@@ -32,7 +32,7 @@ pub struct Written {
 #[derive(Debug)]
 pub struct OokWriter<W> {
     output: W,
-    /// Length of a space that ends a package.
+    /// Minimum length of a space that ends a package.
     quiet: Nanos,
     /// Minimum length of a space at which a package of maximum size is split.
     cut: Nanos,

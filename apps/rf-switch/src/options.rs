@@ -38,7 +38,7 @@ pub enum Capture {
 pub struct Options {
     pub what: What,
     pub line: Option<Place>,
-    /// The program runs without privileges, on a simulated line.
+    /// True if the program runs without privileges on a simulated line.
     pub dry_run: bool,
     pub addresses: Addresses,
     pub timing: Timing,
@@ -56,7 +56,7 @@ pub struct Options {
     pub ook: Option<PathBuf>,
     /// Source of the edges in the pulse text; `None` for the times at which this program drives the line.
     pub capture: Option<Capture>,
-    /// The program advances a virtual time instead of sleeping.
+    /// True if the program advances a virtual time instead of sleeping.
     pub virtual_time: bool,
     pub json: bool,
     pub count: u32,

@@ -1,5 +1,5 @@
-//! Keeps the commands that were read from the FIFO but not yet sent in a file for the next start, so that kill -9 loses
-//! none. The file belongs on a tmpfs such as /run, so that after a reboot no old command switches a lamp.
+//! Keeps a file of the commands that were read from the FIFO but not yet sent. The next start reads it, so that kill -9
+//! loses no command. The file belongs on a tmpfs such as /run, so that after a reboot no old command switches a lamp.
 
 use crate::command::{BadCommand, Command, Decoder};
 use crate::error::Error;
@@ -27,7 +27,7 @@ pub struct Left {
 }
 
 impl Pending {
-    /// Names the pending file at `path`, without creating it.
+    /// Returns the pending file at `path`, which is not created yet.
     pub fn at(path: PathBuf) -> Pending {
         let mut new = path.clone().into_os_string();
         new.push(".new");

@@ -80,7 +80,7 @@ pub struct Phase {
     pub frames: u64,
     /// Complete frames in which an edge was late by more than half of T.
     pub spoiled_frames: u64,
-    /// Commands that were sent, but without a frame that was on time.
+    /// Commands that were sent, but in which no frame was on time.
     pub doubtful: u64,
     /// Time from the sender's time stamp to the first edge.
     pub written_to_first_edge: Option<Spread>,

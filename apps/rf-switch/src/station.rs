@@ -97,7 +97,8 @@ fn shared() -> Result<Arc<Shared>, Error> {
     Ok(Arc::new(Shared { ending: AtomicBool::new(false), wake, failure: Mutex::new(None) }))
 }
 
-/// Opens the pending file and reads what an earlier run left in it. There is none if the program has no FIFO.
+/// Opens the pending file and reads what an earlier run left in it. There is no pending file if the program has no
+/// FIFO.
 fn restore(options: &Options, tap: Option<&Tap>) -> Result<(Option<Pending>, Decoder, Vec<Command>), Error> {
     let mut decoder = Decoder::new(options.addresses);
     let Some(tap) = tap else { return Ok((None, decoder, Vec::new())) };

@@ -59,7 +59,8 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// Adds one to the eventfd. The write fails if the counter is at its maximum, in which case it is readable anyway.
+    /// Adds one to the eventfd. The write fails if the counter is at its maximum, in which case the eventfd is readable
+    /// anyway.
     pub fn wake(&self) {
         let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
     }

@@ -74,7 +74,7 @@ fn wrong(phases: &[Phase]) -> Option<String> {
         let load = phase.load.clone().unwrap_or_default();
         let lost = phase.written.unwrap_or(0).saturating_sub(phase.sent);
         match phase.load_ran {
-            _ if lost > 0 => Some(format!("under {load} {lost} commands were not sent")),
+            _ if lost > 0 => Some(format!("under {load}, {lost} commands were not sent")),
             Some(true) => None,
             _ => Some(format!("the load {load} did not run properly")),
         }

@@ -68,11 +68,11 @@ impl fmt::Display for Entry {
 pub enum Found<'a> {
     /// No number starts with these digits.
     Nothing,
-    /// Some number starts with these digits, but they are not a complete number.
+    /// Some number starts with these digits, but the digits are not a complete number.
     Begun,
     Number {
         entry: &'a Entry,
-        /// True if there are longer numbers that start with this one.
+        /// True if there are longer numbers that start with this number.
         longer: bool,
     },
 }

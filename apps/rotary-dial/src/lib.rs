@@ -1,6 +1,6 @@
 //! Decodes the dials of rotary telephones.
 //!
-//! - [`Decoder`]: decodes the samples of a line, each with a time and a level, to digits, hang-ups and rejections;
+//! - [`Decoder`]: decodes the samples of a line, each with a time and a level, into digits, hang-ups and rejections;
 //! - [`DigitMap`], [`Book`], [`Collector`]: map pulses to digits, digits to numbers, and numbers to commands;
 //! - [`Dial`], [`Script`]: play a dial on a line, for tests and for use without hardware;
 //! - [`Exchange`]: samples all lines in one real-time loop; [`run`]: the program that uses it.

@@ -148,7 +148,7 @@ impl Running {
     fn write(&self, folder: &std::path::Path, finished: &Finished) -> Result<(), Error> {
         let mut run = self.taken.clone().ended(finished);
         if !self.taken.scheduling().policy().is_real_time() {
-            run = run.refused("SCHED_FIFO was refused (--allow-ordinary)");
+            run = run.refused("SCHED_FIFO was refused, and --allow-ordinary was given");
         }
         punctual_record::write(folder, &[run], &self.words).map_err(|error| Error::Run(error.to_string()))
     }

@@ -1,4 +1,5 @@
-//! A pulse train, which consists of the breaks and makes of a dial that runs back, and the reasons to reject a train.
+//! A pulse train, which consists of the breaks and makes of a dial that returns to its rest position, and the reasons
+//! to reject a train.
 
 use punctual_units::Nanos;
 use serde::Serialize;
@@ -8,10 +9,10 @@ use serde::Serialize;
 /// 30 to 50 %.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timing {
-    /// Time for which the line is closed after a pulse until the dial counts as at rest and the digit as complete. A
-    /// line that was lifted needs the same time to settle.
+    /// Time for which the line must stay closed after a pulse before the dial counts as at rest and the digit as
+    /// complete. A line that was lifted needs the same time to settle.
     pub digit_timeout: Nanos,
-    /// Time for which the line is open until the handset counts as hung up.
+    /// Time for which the line must stay open before the handset counts as hung up.
     pub hang_up: Nanos,
     /// Maximum break: 7 pulses/s and 30 % make give 100 ms, plus 22 ms because edges are seen late.
     pub longest_break: Nanos,
@@ -23,12 +24,12 @@ pub struct Timing {
     /// Minimum length of both parts of a break that is split. A break is split at a single closed sample in it, because
     /// a make can be so short (25 ms) that only one sample falls into it.
     pub shortest_part: Nanos,
-    /// Minimum length of a break that may be two breaks with a make between two samples.
+    /// Minimum length of a break that may really be two breaks, separated by a make that fell between two samples.
     pub doubtful_break: Nanos,
     /// Time between two samples above which a make between them may be missed.
     pub make_unseen: Nanos,
-    /// Time between the first and the last of three samples above which a break may be missed, because only one of them
-    /// falls into it.
+    /// Time between the first and the last of three samples above which a break may be missed, because only one of the
+    /// samples falls into the break.
     pub break_unseen: Nanos,
 }
 

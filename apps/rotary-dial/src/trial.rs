@@ -26,7 +26,7 @@ pub struct Tried {
     pub rejected: [u64; Reason::ALL.len()],
     /// Number of times that samples were missing while the dial was at rest, or a hang-up was detected within a digit.
     pub blind: u64,
-    /// Numbers with a wrong digit, with two digits for one, or with a digit for which there was no event: what was
+    /// Numbers in which a digit was decoded wrongly or twice, or for which the decoder reported nothing: what was
     /// dialled and what was decoded.
     pub wrong: Vec<String>,
 }

@@ -141,7 +141,7 @@ pub struct GivenArgs {
     /// needed; … repeats the last one. For example bin:us,count… or skip,sample:us
     #[arg(long, value_name = "COLUMNS")]
     pub columns: Option<punctual_import::Columns>,
-    /// Period of the measuring threads, if the file does not state it; it limits the number of skipped periods
+    /// Period of the measuring threads, if the file does not state it; used to limit the number of skipped periods
     #[arg(long, value_name = "TIME")]
     pub period: Option<Nanos>,
     /// Board on which the file was measured, for example raspberry-pi-4b: adds the published latencies of that board to

@@ -36,8 +36,7 @@ use std::ffi::OsStr;
 #[command(name = "punctual", version, about, max_term_width = 100)]
 #[command(
     help_template = help::template(),
-    after_help = "Exit codes: 0 pass or held, 1 a claim fails, 2 wrong usage, 3 inconclusive, 4 the environment \
-                        refused, 128+n ended by signal n."
+    after_help = "Exit codes: 0 pass or held, 1 a claim fails, 2 wrong usage, 3 inconclusive, 4 refused by the environment, 128+n ended by signal n."
 )]
 pub struct Arguments {
     /// Write results as this user; only for root [default: the user who called sudo]
@@ -86,7 +85,8 @@ pub enum Command {
     /// Run the portable event suite: periodic and interrupt-driven events, their timing, and whether any is lost
     #[command(after_help = help::EVENTS)]
     Events(EventsArgs),
-    /// Run scheduling experiments: predict when threads of given policies, priorities and CPUs end, and measure it
+    /// Run scheduling experiments: predict when threads of given policies, priorities and CPUs end, and measure when
+    /// they do
     #[command(after_help = help::SCHED)]
     Sched(SchedArgs),
     /// Benchmark a kernel: N-queens, network, memory, disk, context switches; repeated, with temperature and frequency,

@@ -68,8 +68,8 @@ pub enum AuditFormat {
 pub struct SnapshotArgs {
     /// New file to write (tar, or TOML with --contribute)
     pub file: PathBuf,
-    /// Write the measurements of a run instead, anonymous and readable, in a file to be published; nothing is sent
-    /// [default: the newest run in ./punctual-runs]
+    /// Instead, write the measurements of a run, anonymous and readable, to a file that you can publish; nothing is
+    /// sent [default: the newest run in ./punctual-runs]
     #[arg(long, value_name = "RUN", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     pub contribute: Option<PathBuf>,
     #[command(flatten)]

@@ -59,7 +59,7 @@ impl From<ModeArg> for NqueensMode {
     punctual report std --format csv > std.csv\n  \
     punctual compare std rt\n\n\
     Times are for native code; do not compare them with the published times, which are for Python.\n\n\
-    Exit codes: 0 all counts right, 1 a wrong count, 2 wrong usage, 4 the environment refused, 128+n ended by signal n: \
+    Exit codes: 0 all counts right, 1 a wrong count, 2 wrong usage, 4 refused by the environment, 128+n ended by signal n: \
     --resume DIR continues the run."
 )]
 pub struct NqueensArgs {

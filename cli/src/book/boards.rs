@@ -41,7 +41,8 @@ fn is_own(plan: &Planned) -> bool {
     !plan.models.is_empty()
 }
 
-/// Returns the settings that the sources recommend; for a Raspberry Pi, followed by a link to the audit rules about it.
+/// Returns the settings that the sources recommend; for a Raspberry Pi, followed by a link to the audit rules for that
+/// board.
 fn settings(board: &Board) -> String {
     let is_pi = plans(board).iter().any(|plan| plan.pi.is_some());
     let rules = "- Audit rules for Raspberry Pi settings, each with its source: [Raspberry Pi](../rules/rpi.md).\n";
@@ -177,8 +178,7 @@ fn spread(board: &Board, wanted: impl Fn(&Published) -> bool) -> String {
 fn index() -> String {
     use punctual_references::Flavour;
     let mut text = format!(
-        "# Boards\n\n{MADE}\n\nWhat is known of each board from published sources: which kernel, which settings matter, what people \
-         reached (worst latency, µs), known traps. A board without a page: `punctual audit` and `punctual kernel plan` work \
+        "# Boards\n\n{MADE}\n\nWhat is known of each board from published sources: which kernel, which settings matter, the worst latencies that people measured (µs), and known pitfalls. A board without a page: `punctual audit` and `punctual kernel plan` work \
          on it, and [a measurement](../references.md#contributing-a-measurement-of-yours) is welcome.\n\n\
          | board | figures | PREEMPT_RT | stock | other |\n|---|---|---|---|---|\n"
     );

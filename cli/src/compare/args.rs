@@ -28,10 +28,10 @@ pub struct CompareArgs {
     /// files]
     #[arg(long = "name", value_name = "NAME")]
     pub names: Vec<String>,
-    /// State that each run had its own boot, which files of other tools do not record
+    /// State that each run was measured in a boot of its own; files of other tools do not record this
     #[arg(long)]
     pub own_boots: bool,
-    /// Exit with 1 if any value of a later group is significantly worse than that of the first
+    /// Exit with 1 if any value of a later group is significantly worse than in the first group
     #[arg(long)]
     pub fail_if_worse: bool,
     /// Compare two kernels (releases as `uname -r` prints them) over several boots in the order A B B A …, in this

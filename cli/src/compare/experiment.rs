@@ -48,7 +48,7 @@ fn step(args: &CompareArgs, folder: &Path) -> Result<ExitCode, Refusal> {
     }
 }
 
-/// Returns the two kernels of a new plan; `None` if none are given, which continues an existing plan.
+/// Returns the two kernels of a new plan; `None` if no kernels are given, in which case an existing plan is continued.
 fn kernels(args: &CompareArgs) -> Result<Option<[String; 2]>, Refusal> {
     let names: Vec<String> = args.groups.iter().map(|g| g.to_string_lossy().into_owned()).collect();
     match <[String; 2]>::try_from(names) {
@@ -76,7 +76,7 @@ fn plan(args: &CompareArgs, folder: &Path, kernels: Option<[String; 2]>) -> Resu
             if read.schema == SCHEMA {
                 Ok(read)
             } else {
-                Err(Refusal::usage(format!("{place}: {} is not {SCHEMA}", read.schema)))
+                Err(Refusal::usage(format!("{place}: the schema is {} instead of {SCHEMA}", read.schema)))
             }
         }
         (Err(e), None) => {

@@ -135,8 +135,9 @@ fn run(path: &Path) -> Result<Recording, String> {
     Ok(recording)
 }
 
-/// Returns the names of the groups: the given names; otherwise the kernel releases if each group has exactly one of its
-/// own; otherwise the file names of the arguments, with as much of their paths as is needed to distinguish them.
+/// Returns the names of the groups: the given names; otherwise the kernel releases if each group has exactly one
+/// release, which no other group has; otherwise the file names of the arguments, with as much of their paths as is
+/// needed to distinguish them.
 fn names(args: &CompareArgs, lists: &[Vec<PathBuf>], read: &[Runs]) -> Vec<String> {
     let paths: Vec<&Path> = lists.iter().filter_map(|list| common(list)).collect();
     let short: Vec<String> = paths.iter().map(|p| last_name(p)).collect();

@@ -38,7 +38,7 @@ pub struct EventsArgs {
     /// Total time of those tests whose length is not fixed, divided equally: 10s, 5m
     #[arg(short = 'D', long, value_name = "TIME", default_value = "10s")]
     pub duration: Nanos,
-    /// List the tests with what their event sources promise, and exit
+    /// List the tests and the delivery promises of their event sources, and exit
     #[arg(long)]
     pub list: bool,
     /// Priority of the receivers, 5 to 98; the priority of the senders is one higher

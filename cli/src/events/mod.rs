@@ -84,7 +84,8 @@ fn backend(args: &EventsArgs) -> Result<Box<dyn Backend>, Refusal> {
     }
 }
 
-/// Builds the adapter for a co-kernel. The error is inconclusive if its development files are missing.
+/// Builds the adapter for a co-kernel. The error counts as inconclusive if the co-kernel's development files are
+/// missing.
 fn cokernel(name: &str) -> Result<Box<dyn Backend>, Refusal> {
     let known = COKERNELS.iter().find(|cokernel| cokernel.name == name);
     let cokernel = known.ok_or_else(|| Refusal::usage(format!("{name}: no such co-kernel")))?;

@@ -1,4 +1,4 @@
-//! Result of `explain`, the same for all sources.
+//! Result of `explain`, in the same form for all sources.
 
 use punctual_explain::{Explanation, Timeline};
 use std::path::PathBuf;

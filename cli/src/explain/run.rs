@@ -19,7 +19,7 @@ impl Shown {
     pub const ALL: Shown = Shown { most: usize::MAX, least_ns: 0 };
 }
 
-/// Explains a run directory. Also explains the traces of a run that was killed before it did so itself.
+/// Explains a run directory. Also explains the traces of a run that was killed before it explained them itself.
 pub fn found(root: &Path, shown: Shown) -> Result<Found, String> {
     let mut recording = rundir::read(root).map_err(|e| e.to_string())?;
     let dir = Dir::open(root).map_err(|e| e.to_string())?;

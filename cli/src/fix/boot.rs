@@ -59,8 +59,8 @@ impl Stage {
         }
     }
 
-    /// Adds kernel parameters to a plan that was made from findings: those of each rule, and those that are being
-    /// tried.
+    /// Adds kernel parameters to a plan that was made from findings: the parameters of each rule, and the parameters
+    /// that are being tried.
     pub fn complete(&self, parameters: &Parameters, sys: &dyn System, plan: &mut Plan) {
         parameters.name(plan);
         if let Stage::Keep(tried) = self {
@@ -68,7 +68,8 @@ impl Stage {
         }
     }
 
-    /// Removes a prepared trial before anything is planned, since both may use entries of one file.
+    /// Removes a prepared trial before anything is planned, since the trial and the plan may use entries of the same
+    /// file.
     ///
     /// # Errors
     /// The trial could not be removed completely; nothing else is done.
@@ -82,7 +83,7 @@ impl Stage {
         match left.map(|taken| taken.outcome.sentence()) {
             None if undone.changes.is_empty() => {
                 let what = "its files exist but are not in the journal: remove them manually";
-                Err(Refusal::environment(format!("the trial boot: {what}, and {} last", punctual_fix::TRIAL_FILE)))
+                Err(Refusal::environment(format!("the trial boot: {what}; remove {} last", punctual_fix::TRIAL_FILE)))
             }
             None => Ok(()),
             Some(what) => {
@@ -92,7 +93,7 @@ impl Stage {
         }
     }
 
-    /// Returns a preliminary step that the list of a dry run does not contain, if any.
+    /// Returns the preliminary step, if any; the list of a dry run does not contain it.
     pub fn first(&self) -> Option<&'static str> {
         match self {
             Stage::ForGood | Stage::Try { earlier: false } => None,
@@ -106,7 +107,6 @@ impl Stage {
 /// reboot undoes an unconfirmed fix.
 pub fn refuse_waiting(plan: &Plan, options: &FixOptions) -> Option<&'static str> {
     let has = plan.rules.iter().any(|rule| rule.rule == BOOT_RULE && !rule.steps.is_empty());
-    (has && options.confirm_within_s.is_some()).then_some(
-        "confirm before the reboot (`punctual undo --confirm`): unconfirmed kernel parameters are undone by it",
-    )
+    (has && options.confirm_within_s.is_some())
+        .then_some("confirm before the reboot (`punctual undo --confirm`), which undoes unconfirmed kernel parameters")
 }

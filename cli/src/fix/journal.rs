@@ -1,4 +1,4 @@
-//! Locates the journal of changes, and explains errors of opening it.
+//! Locates the journal of changes, and explains errors that occur when it is opened.
 
 use crate::refusal::Refusal;
 use punctual_fix::{FOLDER, Journal, JournalError};

@@ -151,7 +151,8 @@ fn undone(args: &UndoArgs, sys: &dyn System) -> Result<Answer, Refusal> {
     Ok(Answer::new(args.output, undo_code(&undone), || UndoResult::undone(&undone), text))
 }
 
-/// Returns an error for an ID that is neither a rule nor in the journal, which also has the rules of profile files.
+/// Returns an error for an ID that is neither that of a rule nor in the journal, which also contains rules from profile
+/// files.
 fn refuse_unknown(ids: &[String], sys: &dyn System, folder: &Path) -> Result<(), Refusal> {
     let rules = Rules::load();
     let mut known: BTreeSet<&str> = rules.iter().map(|rule| rule.id.as_str()).chain([BOOT_RULE, TRIAL_RULE]).collect();

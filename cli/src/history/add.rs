@@ -31,7 +31,7 @@ pub fn add(args: &AddArgs, db: Option<PathBuf>, output: OutputArgs) -> Result<An
             let found = runs_below(path);
             found.notes.iter().for_each(|note| message!("{note}"));
             if found.runs.is_empty() {
-                fail(&mut outcome, path.clone(), format!("{}: no run directory in it", path.display()));
+                fail(&mut outcome, path.clone(), format!("{}: contains no run directory", path.display()));
             }
             for run in found.runs {
                 one(&mut store, &mut outcome, run, args)?;

@@ -79,12 +79,13 @@ fn baseline_of(store: &Store, run: &RunSummary, words: &[String]) -> Result<Vec<
     if runs.is_empty() { Err(Refusal::usage(format!("--baseline `{}` {what}", words.join(",")))) } else { Ok(runs) }
 }
 
-/// Parses a number of runs, of at most four digits. Run IDs are shown with at least ten.
+/// Parses a number of runs with at most four digits; run IDs are shown with at least ten digits.
 fn number(word: &str) -> Option<usize> {
     word.parse().ok().filter(|_| word.len() <= 4)
 }
 
-/// Returns the most recent `n` comparable runs before `run`; if there are none, all others, to report how they differ.
+/// Returns the most recent `n` comparable runs before `run`; if there are none, returns all other runs, so that the
+/// caller can report how they differ.
 fn latest(store: &Store, run: &RunSummary, n: usize) -> Result<Vec<RunSummary>, Refusal> {
     let earlier =
         |r: &RunSummary| r.id != run.id && run.started_ns.is_none_or(|at| r.started_ns.is_some_and(|t| t < at));

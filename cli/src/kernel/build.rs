@@ -59,7 +59,9 @@ pub fn arch_of(out: &Path) -> Result<Arch, Refusal> {
     let on = |name: &str| options.get(name).is_some_and(|value| value.text() == "y");
     let known = [("ARM64", Arch::Arm64), ("ARM", Arch::Arm), ("X86_64", Arch::X86), ("RISCV", Arch::Riscv)];
     let found = known.into_iter().find(|(name, _)| on(name)).map(|(_, arch)| arch);
-    found.ok_or_else(|| Refusal::usage(format!("{} is for none of arm64, arm, x86_64 and riscv", path.display())))
+    found.ok_or_else(|| {
+        Refusal::usage(format!("{} is for an architecture other than arm64, arm, x86_64 and riscv", path.display()))
+    })
 }
 
 pub fn host_arch() -> Option<Arch> {

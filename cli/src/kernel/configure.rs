@@ -54,7 +54,7 @@ pub fn run(args: &ConfigureArgs) -> Result<Answer, Refusal> {
     Ok(Answer::new(args.output, code, result, || harmless(&text(&done, &findings))))
 }
 
-/// Maximum size of a configuration, bytes; those of distributions have about 300 kB.
+/// Maximum size of a configuration, bytes; configurations of distributions have about 300 kB.
 const LARGEST_CONFIG: usize = 4 << 20;
 
 fn base(args: &ConfigureArgs) -> Result<Base, Refusal> {

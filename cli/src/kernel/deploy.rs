@@ -237,7 +237,7 @@ pub fn rolled_back(site: &Site, output: OutputArgs) -> Result<Answer, Refusal> {
         Back::Running { release } => (
             exit::FAILED,
             format!(
-                "{release} runs, so its files stay until another kernel runs; its boot entry is removed: reboot, then punctual kernel rollback\n"
+                "{release} is running, so its files stay until another kernel runs; its boot entry is removed: reboot, then punctual kernel rollback\n"
             ),
         ),
     };
@@ -272,8 +272,10 @@ fn sentence(status: &Status) -> String {
         Status::Returned { release, why } => {
             format!("returned from {release}: {why}; punctual kernel rollback removes its files")
         }
-        Status::Committed { release, is_running: true } => format!("{release} is committed and runs"),
-        Status::Committed { release, is_running: false } => format!("{release} is committed; another kernel runs"),
+        Status::Committed { release, is_running: true } => format!("{release} is committed and running"),
+        Status::Committed { release, is_running: false } => {
+            format!("{release} is committed; another kernel is running")
+        }
         Status::Removing { release } => {
             format!("{release} is partly removed: punctual kernel rollback removes the rest")
         }

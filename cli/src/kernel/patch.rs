@@ -79,7 +79,7 @@ fn checked(args: &PatchArgs, file: &Path, tree: &Path) -> Result<Answer, Refusal
         n => format!("{n} hunks apply with an offset: the source is not the released {release}\n"),
     };
     let text = format!(
-        "{name} is for {release}, as the source is\nsigned by {key}{sums}\n{} files change, every hunk applies with its whole \
+        "{name} is for {release}, the release of the source\nsigned by {key}{sums}\n{} files change, every hunk applies with its whole \
          context (fuzz 0); nothing was changed\n{moved}",
         fits.files
     );

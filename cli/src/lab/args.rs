@@ -71,7 +71,7 @@ pub struct BootArgs {
     /// File or directory of the guest to copy into the directory --out; may be repeated
     #[arg(long, value_name = "PATH")]
     pub get: Vec<String>,
-    /// Directory for what is copied from the guest, and for console.log
+    /// Directory for files copied from the guest, and for console.log
     #[arg(short, long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// punctual built for the guest's architecture [default: this program, or the one cross-built next to it]

@@ -88,7 +88,7 @@ fn start(args: &BootArgs, guest: &Guest, cache: &Cache) -> Result<Vec<Booted>, L
     Ok(results.into_iter().collect::<Result<Vec<_>, VmError>>()?)
 }
 
-/// Creates the output directory. QEMU writes there by path, so no other user may change it.
+/// Creates the output directory. QEMU writes to it by path, so no other user may be able to change it.
 pub(super) fn make(folder: &Path) -> Result<(), LabError> {
     let made = Dir::create(folder, Whose::System);
     made.map(drop).map_err(|e| LabError::File { what: "make", path: folder.into(), source: e.cause() })

@@ -114,7 +114,7 @@ fn recorded(phase: &Running, now: Nanos) -> Nanos {
     phase.recording.map_or(Nanos::ZERO, |(start, end)| now.min(end).saturating_sub(start))
 }
 
-/// Returns the time until the last release; the length of the whole phase until the last release is known.
+/// Returns the time until the last release, or the length of the whole phase if the last release is not known yet.
 fn phase_left(phase: &Running, now: Nanos) -> Nanos {
     phase.recording.map_or(phase.lasts, |(_, end)| end.saturating_sub(now))
 }

@@ -31,7 +31,7 @@ pub(crate) fn asked(args: &AppArgs) -> Result<Option<AppOptions>, Refusal> {
     Ok((!programs.is_empty()).then(|| AppOptions { programs, threads: args.threads.clone(), after }))
 }
 
-/// Options of wakeups do not apply to an application.
+/// Returns an error if an option is given that applies only to wakeups, not to an application's cycles.
 fn refuse_options_of_wakeups(options: &RunArgs) -> Result<(), Refusal> {
     let usual = WakeupSource::default();
     let given = [

@@ -60,7 +60,7 @@ impl Observer for Live {
         let cost = self.view.measured();
         let cpus = if cost.shared { "on some of the measured CPUs" } else { "on CPUs that were not measured" };
         let each = Nanos(cost.cpu_ns / cost.pictures.max(1));
-        let drawn = format!("the live view drew {} frames of {each} CPU time each, {cpus}", cost.pictures);
+        let drawn = format!("the live view drew {} frames, each with {each} of CPU time, {cpus}", cost.pictures);
         std::iter::once(drawn).chain(cost.trouble.map(|why| format!("the live view ended early: {why}"))).collect()
     }
 }

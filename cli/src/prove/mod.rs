@@ -133,7 +133,7 @@ fn earliest(options: &Options) -> Vec<String> {
     options.claims.iter().filter_map(line).collect()
 }
 
-/// Formats a time, rounded up to whole minutes, as an option accepts it.
+/// Formats a time, rounded up to whole minutes, in a form that options accept.
 fn typed(time: Nanos) -> String {
     format!("{}m", time.0.div_ceil(60_000_000_000))
 }

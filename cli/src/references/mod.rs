@@ -1,4 +1,4 @@
-//! Implements `references`: shows published latencies of boards, and checks files of them.
+//! Implements `references`: shows published latencies of boards, and checks files that contain such latencies.
 
 pub mod args;
 

@@ -45,7 +45,7 @@ pub fn measure(
     Ok(answer(&ended, output))
 }
 
-/// Replaces the run's path on the target, where it is in the text, by its local path.
+/// Replaces the run's path on the target by its local path wherever it occurs in the text.
 fn with_own_path(text: &str, there: &str, here: &Path) -> String {
     let mut out = String::new();
     let mut rest = text;

@@ -5,8 +5,7 @@ use std::path::PathBuf;
 
 #[derive(Args, Debug)]
 pub struct SchedArgs {
-    /// A built-in experiment (see --list; 3 is case-3), a TOML file in the format of these, or an rt-app workload
-    /// (.json)
+    /// A built-in experiment (see --list; 3 is case-3), a TOML file in the same format, or an rt-app workload (.json)
     #[arg(value_name = "EXPERIMENT|FILE", required_unless_present = "list")]
     pub experiment: Option<String>,
     /// List the built-in experiments, and exit

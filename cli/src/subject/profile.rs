@@ -46,8 +46,8 @@ fn read(path: &Path) -> std::io::Result<String> {
     Ok(text)
 }
 
-/// Finds a file that a profile refers to: a profile next to this one, or else in TuneD's directories; another file by
-/// its path, or else next to this one.
+/// Finds a file that a profile refers to. Another profile is searched for next to the referring profile, then in
+/// TuneD's directories; any other file is searched for by its path, then next to the referring profile.
 fn find(profile: &Path, reference: Reference) -> Option<Referred> {
     let beside = profile.parent()?;
     let candidates: Vec<PathBuf> = match reference {

@@ -59,7 +59,7 @@ pub struct TuneArgs {
     /// Make helpful fixes permanent, in drop-in files
     #[arg(long)]
     pub persist: bool,
-    /// Show what would be tried and how long that takes at least; changes and measures nothing
+    /// Show what would be tried and the minimum time that it takes; changes and measures nothing
     #[arg(long)]
     pub dry_run: bool,
     /// Directory on a real disk for the files of the io load [default: where the run directory is created]

@@ -81,7 +81,7 @@ fn judge(rules: &Rules, machine: &dyn Machine, context: &Context, id: &str) -> O
     Some((finding.state, finding.summary))
 }
 
-/// Returns an error for options that cannot work, before hours are spent.
+/// Returns an error for options that cannot work, before hours are spent on the search.
 fn check(options: &Options) -> Result<(), Refusal> {
     let loads = options.block_loads.len().max(1) as u64;
     if options.block.0 / loads < options.last.period.0.saturating_mul(MIN_PERIODS) {

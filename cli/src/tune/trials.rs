@@ -26,7 +26,7 @@ pub struct Progress {
     max: Nanos,
     /// Start of the running trial.
     trial_begun: Instant,
-    /// Duration of a pair of blocks; `None` until one was measured.
+    /// Duration of a pair of blocks; `None` until one has been measured.
     pair: Option<Duration>,
 }
 

@@ -41,9 +41,9 @@ pub struct WatchArgs {
     /// Time covered by one run directory
     #[arg(long, value_name = "TIME", default_value = "6h")]
     pub segment: Nanos,
-    /// Run directories to keep, by number (500) or by total size (64M, 2G) [default: 64M]; the oldest are deleted. A TIME
-    /// is that of the events that are kept before each moment at which the application is late [default: 20ms]. Both may
-    /// be given
+    /// Run directories to keep, by number (500) or by total size (64M, 2G) [default: 64M]; the oldest are deleted. With
+    /// a TIME instead: how long before each moment at which the application is late events are kept [default: 20ms].
+    /// Both may be given
     #[arg(long = "keep", value_name = "COUNT|SIZE|TIME")]
     pub keeps: Vec<KeepArg>,
     /// Length of the blocks whose maxima are kept permanently
@@ -83,7 +83,7 @@ pub struct WatchArgs {
     pub output: OutputArgs,
 }
 
-/// What is kept: run directories, or the events before a moment.
+/// What to keep: run directories, or the events before each moment at which the application is late.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeepArg {
     Runs(Keep),
@@ -99,7 +99,7 @@ impl FromStr for KeepArg {
         match text.parse::<Keep>() {
             Ok(keep) => Ok(KeepArg::Runs(keep)),
             Err(e) if is_number => Err(e.to_string()),
-            Err(e) => text.parse().map(KeepArg::Events).map_err(|_| format!("{e}; a time of events is 20ms")),
+            Err(e) => text.parse().map(KeepArg::Events).map_err(|_| format!("{e}; write a time for events as in 20ms")),
         }
     }
 }
@@ -119,7 +119,7 @@ impl WatchArgs {
         self.keeps.iter().rev().find_map(runs).unwrap_or(Keep::Bytes(64 << 20))
     }
 
-    /// Returns the time of events to keep before a moment, if it was given.
+    /// Returns how long before each moment at which the application is late events are kept; `None` if not given.
     pub fn kept_events(&self) -> Option<Nanos> {
         let events = |keep: &KeepArg| match keep {
             KeepArg::Runs(_) => None,

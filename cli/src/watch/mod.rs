@@ -97,9 +97,9 @@ fn options(args: &WatchArgs, started: Nanos) -> Result<Options, Refusal> {
 fn app(args: &WatchArgs) -> Result<Option<AppWatch>, Refusal> {
     let Some(app) = prove::app::asked(&args.app)? else {
         return match args.kept_events() {
-            Some(time) => {
-                Err(Refusal::usage(format!("--keep {time}: events are kept of an application: name it with --app")))
-            }
+            Some(time) => Err(Refusal::usage(format!(
+                "--keep {time}: events are kept only for an application: name it with --app"
+            ))),
             None => Ok(None),
         };
     };

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Serializes tests that change what an audit reads (a latency request, enabled events) and tests that read twice.
+/// Serializes tests that change what an audit reads (a latency request, enabled events) and tests that read it twice.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)

@@ -1,5 +1,5 @@
 //! Tests that an ordinary user with CAP_SYS_NICE and CAP_IPC_LOCK can measure completely, that a missing capability is
-//! named, and that loads have neither.
+//! named, and that loads have neither capability.
 //!
 //! The tests need root, to drop privileges with setpriv(1) of util-linux; otherwise each reports that it did not run.
 

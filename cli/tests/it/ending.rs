@@ -97,7 +97,7 @@ fn children_left(but: u32) -> usize {
 }
 
 /// Tests a session leader, as a service manager, cron or a container starts it: the first terminal that it opens would
-/// become its controlling terminal, and it would get SIGHUP when that closes.
+/// become its controlling terminal, and it would get SIGHUP when that terminal closes.
 #[test]
 #[ignore = "live: timing"]
 fn a_session_leader_without_a_terminal_ends_as_others_do() {

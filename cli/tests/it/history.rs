@@ -198,7 +198,7 @@ fn what_is_wrong_is_said() {
     let (code, _, err) = history(&db, &[]);
     assert!(code == 2 && err.contains("history add"), "{err}");
     let (code, _, err) = history(&db, &["add", path(place.path())]);
-    assert!(code == 2 && err.contains("no run directory in it"), "{err}");
+    assert!(code == 2 && err.contains("contains no run directory"), "{err}");
     std::fs::write(&db, "certainly not a database, whatever its name says").unwrap();
     for args in [&[][..], &["add", path(place.path())], &["gate", "x"], &["baseline", "list"], &["remove", "x"]] {
         let (code, _, err) = history(&db, args);

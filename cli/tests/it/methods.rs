@@ -100,8 +100,8 @@ fn wrong_words_are_told_with_the_right_ones() {
     assert!(code == 2 && err.contains("punctual measure --via hwlat"), "{err}");
 }
 
-/// There are two or three kinds of records if the kernel has the tracer and it may be used; otherwise a message that
-/// says how to get it.
+/// Expects two or three kinds of records if the kernel has the tracer and it may be used, otherwise a message that says
+/// how to get the tracer.
 #[test]
 #[ignore = "live: tracefs, timing"]
 fn a_tracer_measures_or_says_where_to_get_it() {

@@ -240,7 +240,7 @@ fn claims_of_a_watch_break_in_one_cycle() {
     }
 }
 
-/// A thread with a period of 5 ms of which a cycle in two hundred works for 12 ms.
+/// A thread with a period of 5 ms; one cycle in 200 works for 12 ms.
 const LATE: &str = r#"
 import ctypes, os, time
 libc = ctypes.CDLL(None)

@@ -1,5 +1,6 @@
 //! Packs the rule files into one deflated JSON document: parsing TOML at every start would take tens of milliseconds,
-//! and the text a third of a megabyte. Only TOML syntax is checked here; tests report errors in rules with their lines.
+//! and the text would take up a third of a megabyte. Only TOML syntax is checked here; tests report errors in rules
+//! with their lines.
 
 use serde_json::{Map, Value};
 use std::error::Error;

@@ -1,4 +1,4 @@
-//! Fuzzes the readers of untrusted folders: run directories, which are reported, and kernel packages.
+//! Fuzzes the readers of untrusted folders: run directories, for which reports are generated, and kernel packages.
 
 use super::Reader;
 use super::texts::memory;

@@ -1,7 +1,8 @@
 //! Entry points for fuzzers, one for every reader of external data: its seeds, the code that is executed, and the
 //! invariants. Traces pass through every reader and attribution: no panic, no hang, bounded memory, labels that add up.
 //! Files of a machine pass through the audit: an unreadable file never makes a rule pass, and no path leads outside a
-//! snapshot. Run directories are reported. The remaining readers take kernel packages, other texts, and requests.
+//! snapshot. Reports are generated for run directories. The remaining readers take kernel packages, other texts, and
+//! requests.
 //!
 //! One table, [`READERS`], serves `cargo trials fuzz` (deterministic mutations on any machine) and libFuzzer (guided by
 //! coverage, `qa/libfuzzer/`). Inputs that once caused a defect stay in `qa/libfuzzer/regressions`, one folder per

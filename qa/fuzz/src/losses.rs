@@ -34,7 +34,7 @@ struct Subject {
     machine: Recorded,
     /// Each path, and the indices of the rules that read it.
     paths: Vec<(String, Vec<usize>)>,
-    /// The state that each rule found.
+    /// The state that each rule reported.
     states: Vec<State>,
 }
 
@@ -304,7 +304,7 @@ fn lost(kind: u8) -> Read {
     }
 }
 
-/// Returns any result of reading a file: any content, or none.
+/// Returns one of all possible results of reading a file: any content, or none.
 fn other(kind: u8, read: &Read, choices: &mut Choices) -> Option<Read> {
     let bytes = read.bytes().unwrap_or(b"0-3\n");
     Some(match kind {

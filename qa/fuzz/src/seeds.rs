@@ -1,4 +1,4 @@
-//! Seed traces of some hundred bytes to some kilobytes, so small that an execution takes microseconds.
+//! Seed traces of a few hundred bytes to a few kilobytes, so small that an execution takes microseconds.
 
 use super::Reader;
 use std::fs;

@@ -160,7 +160,7 @@ pub fn memory() -> Option<TempDir> {
     scratch().iter().find_map(|folder| tempfile::Builder::new().prefix(&prefix).tempdir_in(folder).ok())
 }
 
-/// Removes the folders that a process has left, as libFuzzer does.
+/// Removes the folders that a process such as libFuzzer has left behind.
 pub fn remove_scratch(process: u32) {
     let prefix = format!("{SCRATCH}{process}-");
     for entry in scratch().iter().flat_map(fs::read_dir).flatten().flatten() {

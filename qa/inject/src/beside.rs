@@ -1,6 +1,6 @@
 //! Runs a program that measures wakeups, and injects delays of known length at the same time: a thread of higher
-//! priority takes the CPU shortly before a release and releases it a known time after it. The program's releases are at
-//! whole milliseconds of CLOCK_MONOTONIC, as with `cyclictest -i 1000 --secaligned`.
+//! priority occupies the CPU from shortly before a release until a known time after the release. The program's releases
+//! are at whole milliseconds of CLOCK_MONOTONIC, as with `cyclictest -i 1000 --secaligned`.
 
 use crate::InjectError;
 use crate::thread::{Gaps, ORDINARY, become_thread, fifo, now, sleep_until, spin_until};

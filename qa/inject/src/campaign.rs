@@ -1,5 +1,4 @@
-//! Injects one kind of delay after the other: starts the recording and the victim, injects delays, and writes down what
-//! happened.
+//! Injects one kind of delay at a time: starts the recording and the victim, injects delays, and records what happened.
 
 use crate::InjectError;
 use crate::capture::{Recorder, TRACEFS};
@@ -68,7 +67,7 @@ pub fn campaign(kind: &Kind, wanted: &Wanted, recorder: &Recorder, folder: &Path
     Ok(injected)
 }
 
-/// Returns true if rtla has started its tracer, which it does some time after timerlat's threads exist.
+/// Returns true if rtla has started its tracer, which it does some time after timerlat's threads have been created.
 fn measures() -> bool {
     let reads = |file: &str, text: &str| {
         let read = fs::read_to_string(format!("{TRACEFS}/instances/timerlat_top/{file}"));

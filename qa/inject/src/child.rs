@@ -11,7 +11,7 @@ use std::io::{Read, Write};
 /// First argument that makes the program a child process of the campaign. The other arguments are for [`child_main`].
 pub const HIDDEN_ARG: &str = "__inject";
 
-/// Exit code if this machine cannot produce an injection, in which case standard output has the reason.
+/// Exit code if this machine cannot produce an injection, in which case standard output contains the reason.
 pub(crate) const IMPOSSIBLE: i32 = 4;
 
 /// Time before the first burst, ns.

@@ -25,7 +25,7 @@ pub(crate) fn of_cpu(names: &[&str], cpu: u32) -> Vec<KernelThread> {
 }
 
 /// Raises the priority of these threads above the victim's, as is often recommended for RT kernels. Dropping the result
-/// restores it.
+/// restores the old priorities.
 pub(crate) fn raise(threads: &[KernelThread]) -> Result<Vec<Raised>, InjectError> {
     threads.iter().map(|thread| Raised::thread(thread.tid, fifo(ABOVE)?)).collect()
 }

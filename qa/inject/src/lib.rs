@@ -1,7 +1,7 @@
 //! Injects delays: a real-time thread is the victim, and other processes make it late and record what they did and
 //! when. Their log is independent of any trace, so that an explanation of the trace can be checked against it.
 //!
-//! [`campaign`] injects one kind after the other. For each it creates a folder with `trace.txt`, `truth.jsonl`
+//! [`campaign`] injects the kinds one after another. For each it creates a folder with `trace.txt`, `truth.jsonl`
 //! ([`Burst`]), `victim.json` ([`Watched`]) and `facts.json` ([`Surroundings`]). It starts this same program again with
 //! the first argument [`HIDDEN_ARG`]; the program's `main` must then call [`child_main`] before it does anything else.
 //!

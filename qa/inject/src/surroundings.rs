@@ -2,7 +2,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs;
 
-/// Facts about a machine that a trace of it does not contain; `None` if one could not be read.
+/// Facts about a machine that a trace of it does not contain; a fact that could not be read is `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Surroundings {
     /// Output of `uname -r`.

@@ -131,8 +131,8 @@ pub(crate) fn descriptors(wanted: usize) -> usize {
     usize::try_from(hard.saturating_sub(OPEN)).unwrap_or(wanted).min(wanted)
 }
 
-/// Returns the amount of work for a burst of `length` ns: doubles it until it takes a good part of that time, then
-/// scales it.
+/// Returns the amount of work for a burst of `length` ns: doubles it until it takes a substantial part of that time,
+/// then scales it.
 pub(crate) fn calibrate(
     length: u64,
     few: usize,

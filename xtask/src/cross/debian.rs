@@ -73,7 +73,7 @@ pub fn toolchain(target: &Target) -> Result<Toolchain, String> {
     Err(format!("cannot use {}: {}", found.rustc().display(), String::from_utf8_lossy(&said.stderr).trim()))
 }
 
-/// Fetches into a new directory, which replaces the old one when it is complete.
+/// Fetches the toolchain into a new directory, which replaces the old one when it is complete.
 fn fetch(here: &Path, target: &Target) -> Result<(), String> {
     let apt = Apt::new(here, target)?;
     succeed(apt.get().args(["-qq", "-o", "APT::Update::Error-Mode=any", "update"]), "apt-get update")?;

@@ -35,8 +35,8 @@ fn built(tree: &str) -> BTreeSet<(String, String)> {
     tree.lines().filter_map(line).collect()
 }
 
-/// Returns the other components: the C library's archives, Rust's standard library, and SQLite, whose source is part of
-/// a crate.
+/// Returns the components other than crates: the C library's archives, Rust's standard library, and SQLite, whose
+/// source is part of a crate.
 fn beside(target: &Target, metadata: &Value) -> Result<Vec<Value>, String> {
     let rustc = env::var("RUSTC").unwrap_or("rustc".into());
     let rust = ask(&rustc, &["--version"])?;
@@ -55,8 +55,8 @@ fn beside(target: &Target, metadata: &Value) -> Result<Vec<Value>, String> {
     ])
 }
 
-/// Returns the Debian package that owns a file, and its version. It is an error if not exactly one installed package
-/// owns it.
+/// Returns the Debian package that owns a file, and its version. It is an error unless exactly one installed package
+/// owns the file.
 fn owner(file: &Path) -> Result<(String, String), String> {
     let path = file.display().to_string();
     let said = ask("dpkg-query", &["--search", &path])?;

@@ -155,7 +155,7 @@ fn what_it_cannot_have_is_an_error_with_the_next_step() {
     }
 }
 
-/// Runs the program as the user nobody, who must not use real-time priorities.
+/// Runs the program as the user nobody, who has no permission to use real-time priorities.
 #[test]
 #[ignore = "live: root, timing"]
 fn without_privilege_it_refuses_or_says_what_it_goes_on_without() {
@@ -184,7 +184,7 @@ fn without_privilege_it_refuses_or_says_what_it_goes_on_without() {
     assert!(ordinary.status.success() && text(&ordinary.stderr).contains("memory is not locked"), "{ordinary:?}");
 }
 
-/// The program accepts the options that the systemd unit gives it.
+/// The program accepts the options that the systemd unit passes to it.
 #[test]
 fn the_unit_starts_it_with_options_it_has() {
     let unit = include_str!("../../systemd/metronome.service");

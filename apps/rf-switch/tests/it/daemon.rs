@@ -92,7 +92,8 @@ fn kill_9_and_a_restart_lose_no_command_while_the_fifo_is_held() {
     assert!(place.pipe().exists());
 }
 
-/// The daemon is killed at random moments, including between copying and consuming, and commands are split anywhere.
+/// The daemon is killed at random moments, including between copying bytes from the FIFO and consuming them, and
+/// commands are split at arbitrary points.
 #[test]
 fn kill_9_again_and_again_loses_no_command_and_cuts_none() {
     let place = Place::new();

@@ -133,7 +133,7 @@ fn what_it_cannot_have_is_an_error_with_the_next_step() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("ls -ld"), "{output:?}");
 }
 
-/// Runs the program as the user nobody, who must not use real-time priorities.
+/// Runs the program as the user nobody, who has no permission to use real-time priorities.
 #[test]
 #[ignore = "live: root, timing"]
 fn without_privilege_it_refuses_or_says_what_it_goes_on_without() {
@@ -197,7 +197,7 @@ fn after_a_kill_the_pipe_is_taken_over_and_nothing_in_it_is_lost() {
     assert_eq!([lines.next().unwrap().unwrap(), lines.next().unwrap().unwrap()], ["d21", "d20"]);
 }
 
-/// The program accepts the options that the systemd unit gives it.
+/// The program accepts the options that the systemd unit passes to it.
 #[test]
 fn the_unit_starts_it_with_options_it_has() {
     let unit = include_str!("../../systemd/rotary-dial.service");

@@ -144,7 +144,7 @@ impl TaskRun {
         self.taken.affinity.iter().next().unwrap_or(CpuId(0))
     }
 
-    /// Returns true if the task has ended as intended, or still runs.
+    /// Returns true if the task has ended as intended, or is still running.
     fn orderly(&self) -> bool {
         matches!(self.end, None | Some(End::Returned | End::Stopped | End::Cycles))
             && !self.problems.iter().any(|problem| problem.kind == ProblemKind::Interrupted)

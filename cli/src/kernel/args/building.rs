@@ -81,7 +81,7 @@ pub struct BuildArgs {
     /// Number of parallel compilers [default: one per CPU]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub jobs: Option<u16>,
-    /// Temperature in degrees Celsius at which a native build pauses, until it is 8 degrees lower
+    /// Temperature in degrees Celsius at which a native build pauses until the temperature is 8 degrees lower
     #[arg(long, value_name = "DEGREES", default_value_t = 75)]
     pub pause_at: i64,
     #[command(flatten)]

@@ -1,5 +1,5 @@
-//! Checks the book without mdbook: SUMMARY.md lists existing pages and every page, links lead to existing files and
-//! headings.
+//! Checks the book without mdbook: SUMMARY.md lists every page and no missing page, and links lead to existing files
+//! and headings.
 
 use punctual_testing::root;
 use std::collections::BTreeSet;

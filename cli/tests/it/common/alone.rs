@@ -4,12 +4,12 @@ use serde_json::Value;
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Lock held by each test, since all tests change the same settings. Dropping it restores them.
+/// Lock held by each test, since all tests change the same settings. Dropping the lock restores the settings.
 pub struct Alone {
     _turn: MutexGuard<'static, ()>,
     files: &'static [&'static str],
     before: Vec<String>,
-    /// Directory for what the test writes. The journal of changes is `changes` in it.
+    /// Directory for what the test writes. The journal of changes is the entry `changes` of this directory.
     pub place: tempfile::TempDir,
 }
 

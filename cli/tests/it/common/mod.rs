@@ -32,7 +32,7 @@ pub fn shown(run: &Path) -> Value {
     serde_json::from_str(&out).unwrap()
 }
 
-/// Returns true if the program runs under qemu-user for another architecture. /proc/cpuinfo is then that of the host,
+/// Returns true if the program runs under qemu-user for another architecture. /proc/cpuinfo then describes the host,
 /// and the emulator answers system calls and causes page faults itself, so measurements are correctly inconclusive.
 pub fn is_emulated() -> bool {
     let cpuinfo = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();

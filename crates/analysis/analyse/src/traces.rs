@@ -35,7 +35,8 @@ pub struct Known {
     /// Kernel release, and whether a hypervisor runs the machine; used if the JSON file beside the trace lacks them.
     pub kernel: Option<String>,
     pub guest: Option<bool>,
-    /// True if the CPU of the late wakeup lost time to a hypervisor around it; `None` if steal time was not recorded.
+    /// True if the CPU of the late wakeup lost time to a hypervisor around the time of the wakeup; `None` if steal time
+    /// was not recorded.
     pub steal_rose: Option<bool>,
     /// True if another thread, not a timer, woke the late thread.
     pub sent: bool,
@@ -44,7 +45,7 @@ pub struct Known {
 /// Maximum number of events held in memory; a typical window has fewer. A larger trace is read once per pass.
 const HELD: usize = 500_000;
 
-/// Maximum size of a trace of a run directory that is read, in bytes.
+/// Maximum size, in bytes, of a trace that is read from a run directory.
 const LARGEST: u64 = 256 << 20;
 
 /// Explains the late wakeups of a window saved below `dir`. The trace, of some megabytes, is read into memory. The

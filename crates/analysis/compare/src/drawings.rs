@@ -2,7 +2,8 @@ use crate::figures::{ALL, common_loads, merged};
 use crate::{Side, series};
 use punctual_model::{Comparison, ComparisonDrawings, Known};
 
-/// Collects data for drawings: latencies of every group, over all loads and for each load, and values over temperature.
+/// Collects data for drawings: latencies of every group, over all loads and for each load, and values plotted against
+/// temperature.
 pub fn drawings(sides: &[Side], comparison: &Comparison) -> ComparisonDrawings {
     let common = common_loads(sides);
     let of = |loads: &[String]| -> Vec<Known<'static>> {

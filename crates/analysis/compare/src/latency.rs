@@ -65,7 +65,7 @@ impl Found {
     }
 }
 
-/// Returns a row for the worst wakeup; `None` if a file does not state whether another one was worse.
+/// Returns a row for the worst wakeup; `None` if a file does not state whether another wakeup was worse.
 fn plain(groups: &Groups, load: &str, loads: &[String]) -> Option<ComparisonRow> {
     let wanted = Wanted { load, figure: "max", unit: "ns", more_is_better: false };
     let mut row = row_of_runs(groups, &wanted, |r| worst(r, loads))?;

@@ -93,7 +93,7 @@ fn parameters(r: &Recording) -> Option<String> {
     Some(if words.is_empty() { "none".into() } else { words.into_iter().collect::<Vec<_>>().join(" ") })
 }
 
-/// Compares the numbers of periods per run, since a run of more periods tends to have a larger maximum.
+/// Compares the numbers of periods per run, since a run with more periods tends to have a larger maximum.
 fn length(sides: &[Side]) -> Option<Unlike> {
     let scored = |r: &Recording| r.run.phases.iter().flat_map(|p| &p.cpus).map(|c| c.scored()).sum::<u64>() as f64;
     let of_side = |side: &Side| {

@@ -1,4 +1,4 @@
-//! The system call in which a thread waits, and those that release it.
+//! The system call in which a thread waits, and the system calls that release it.
 
 /// A system call, identified by its number and, if they determine what the thread waits for, by its first two
 /// arguments.
@@ -30,7 +30,7 @@ pub enum Takes {
     One,
     /// As many bytes as the call returns, from a pipe or a stream.
     Bytes,
-    /// All before the call, because the thread checks the futex word before it waits for a change: futex(2).
+    /// All releases before the call: futex(2), because the thread checks the futex word before it waits for a change.
     Seen,
     /// Unknown, because the program decides after the call: poll(2).
     Unknown,
@@ -46,7 +46,7 @@ pub struct Awaited {
 }
 
 impl Awaited {
-    /// Creates the value for a wait of which the releasing calls are unknown.
+    /// Creates the value for a wait whose releasing calls are unknown.
     pub fn only(call: WaitCall) -> Awaited {
         Awaited { call, takes: Takes::Unknown, by: Vec::new() }
     }

@@ -22,7 +22,7 @@ const REGULAR: f64 = 0.8;
 const NEAR: f64 = 0.2;
 
 impl Grid {
-    /// Fits a grid to releases in the order of time, each with its wakeup; `None` if they fit no grid.
+    /// Fits a grid to releases in chronological order, each with its wakeup; `None` if they fit no grid.
     pub fn fit(releases: &[(u64, u64)]) -> Option<Grid> {
         let (first, _) = *releases.first()?;
         let mut intervals: Vec<u64> = releases.windows(2).map(|pair| pair[1].0.saturating_sub(pair[0].0)).collect();

@@ -49,7 +49,7 @@ pub enum Release {
     MessageQueue,
     /// A request of io_uring(7).
     Uring,
-    /// One of several descriptors, or one of unknown type.
+    /// One of several descriptors, or a descriptor of unknown type.
     Descriptors,
 }
 
@@ -110,7 +110,7 @@ impl Wait {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cycle {
     /// The time for which its timer was set, which may be before the end of the previous cycle. Without a timer: when
-    /// the thread was made runnable, and if it had not slept, when its wait returned.
+    /// the thread was made runnable or, if it had not slept, when its wait returned.
     pub release: Nanos,
     /// True if `release` is the time for which a timer was set.
     pub is_due: bool,

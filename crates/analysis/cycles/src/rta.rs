@@ -21,7 +21,7 @@ pub fn response_times(tasks: &[Periodic]) -> Vec<Option<Nanos>> {
     (0..tasks.len()).map(|n| response_time(&tasks[..n], &tasks[n])).collect()
 }
 
-/// Worst-case response of a task that `higher` delay, as for [`response_times`].
+/// Worst-case response of a task that the tasks in `higher` delay, as for [`response_times`].
 pub fn response_time(higher: &[Periodic], task: &Periodic) -> Option<Nanos> {
     let own = task.work.0.checked_add(task.blocking.0)?;
     let mut window = own;
@@ -83,7 +83,7 @@ mod tests {
             }
         }
 
-        /// Preemptive scheduling by fixed priority, a unit of time after the other.
+        /// Simulates preemptive scheduling by fixed priority, one unit of time after another.
         #[test]
         fn a_simulation_of_the_critical_instant_agrees(all in proptest::collection::vec((2u64..60, 1u64..8, 0u64..3), 1..5)) {
             let tasks: Vec<Periodic> = all

@@ -48,8 +48,8 @@ fn weighed(weight: u32, class: SuspicionClass, text: String) -> Vec<Weighed> {
     vec![(weight, Suspicion { class, text })]
 }
 
-/// Checks whether the thread waited, runnable, for a good part of the latency. Counts only what exceeds the usual: at a
-/// short period the ordinary waits of a second add up to more than one latency.
+/// Checks whether the thread waited, runnable, for a considerable part of the latency. Counts only the waiting time
+/// above the usual one: at a short period the ordinary waits of a second add up to more than one latency.
 fn other_task(case: &Case) -> Vec<Weighed> {
     let (wait, holder) = (case.run_delay(), case.likely_holder());
     let cpu = case.worst.cpu;
@@ -218,7 +218,7 @@ impl Wait {
         self.usual.map_or(0.0, |u| u.noise_over(self.length_ns))
     }
 
-    /// True if the thread waited, beyond the usual, for at least half of this latency.
+    /// True if the thread waited, in addition to the usual waiting time, for at least half of this latency.
     fn covers(&self, latency_ns: u64) -> bool {
         self.more_than_usual().is_some_and(|more| more >= 0.5 * latency_ns as f64 && more > self.noise())
     }
@@ -250,7 +250,7 @@ impl Burst<'_> {
 /// Number of interrupt sources per CPU that the sampler lists; one missing from a full list may still have counted.
 const LISTED_IRQS: usize = 4;
 
-/// True for a burst: at least five times the usual, and enough handlers to matter.
+/// True for a burst: at least five times the usual count, and enough handlers to matter.
 fn is_burst(count: u64, usual: f64) -> bool {
     const FEWEST: f64 = 300.0;
     let count = count as f64;
@@ -327,8 +327,9 @@ impl<'a> Case<'a> {
     }
 }
 
-/// Returns the count of a named counter in an interval. Zero counts are omitted from the lists, so a missing name is
-/// zero; but not if nothing could be read, and in a full list it counted at most as much as the last one listed.
+/// Returns the count of a named counter in an interval. Zero counts are omitted from the lists, so a missing name means
+/// zero, unless nothing could be read. If the list is full, a missing counter counted at most as much as the last one
+/// listed.
 fn count_in(part: &Part, list: &[Reading], name: &str, listed: usize) -> Option<f64> {
     let if_missing = match list {
         [] if part.cpu.irqs.is_none() => None,

@@ -1,4 +1,4 @@
-//! Finds the counters that cover one wakeup, and those to compare it with.
+//! Finds the counters that cover one wakeup, and the counters with which these are compared.
 
 use crate::usual::Usual;
 use punctual_model::{ContextSample, CpuContext, Event, Phase, Reading, Recording, Worst};
@@ -22,7 +22,7 @@ pub struct Window<'a> {
 }
 
 impl<'a> Window<'a> {
-    /// Returns the sum over the intervals; `None` if unknown in any.
+    /// Returns the sum over the intervals; `None` if the value is unknown in any interval.
     pub fn sum<T: Into<u64>>(&self, figure: impl Fn(&Part<'a>) -> Option<T>) -> Option<u64> {
         self.parts.iter().try_fold(0u64, |sum, p| figure(p).map(|f| sum.saturating_add(f.into())))
     }
@@ -52,8 +52,8 @@ impl<'a> Reference<'a> {
         Reference::rates(&self.in_phase, figure)
     }
 
-    /// Returns the rate as [`Reference::usual`] does, or that of the whole run if this phase is too short: for counters
-    /// that other loads hardly change.
+    /// Returns the rate as [`Reference::usual`] does, or the rate over the whole run if this phase is too short: for
+    /// counters that other loads hardly change.
     pub fn usual_of_run(&self, figure: impl Fn(&Part<'a>) -> Option<f64>) -> Option<Usual> {
         self.usual(&figure).or_else(|| Reference::rates(&self.in_run, figure))
     }
@@ -156,7 +156,8 @@ impl<'a> Index<'a> {
         Some((before, after))
     }
 
-    /// Returns other CPUs with one of the recorded worst wakeups at the same instant and at least half as late.
+    /// Returns the other CPUs on which one of the recorded worst wakeups occurred at the same instant and was at least
+    /// half as late.
     pub fn also_late(&self, worst: &Worst) -> punctual_units::CpuList {
         let end = |w: &Worst| w.release_mono_ns.saturating_add(w.latency_ns);
         let overlaps = |w: &&Worst| w.release_mono_ns < end(worst) && worst.release_mono_ns < end(w);

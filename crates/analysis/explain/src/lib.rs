@@ -1,10 +1,10 @@
-//! Finds causes of late wakeups: from a trace ([`explain`]) of every nanosecond of the delay, and without one from the
-//! machine's counters for each of the worst wakeups of a recorded run ([`suspect`]). Also finds the origin of the gaps
-//! observed by a thread that reads the clock ([`GapSorter`]): Linux, a hypervisor, firmware.
+//! Finds causes of late wakeups: with a trace, for every nanosecond of the delay ([`explain`]); without a trace, from
+//! the machine's counters, for each of the worst wakeups of a recorded run ([`suspect`]). Also finds the origin of the
+//! gaps observed by a thread that reads the clock ([`GapSorter`]): Linux, a hypervisor, firmware.
 //!
 //! The counters are sampled about once a second, so they cover the second of a wakeup, not the instant. Every sentence
-//! states that with its figures, and claims no more than they show; a counter that could not be read is never treated
-//! as unchanged.
+//! states this together with its values, and claims no more than they show; a counter that could not be read is never
+//! treated as unchanged.
 //!
 //! Architecture invariant: pure. Nothing here reads a file or a clock; the same recording gives the same sentences.
 

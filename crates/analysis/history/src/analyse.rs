@@ -147,9 +147,9 @@ fn described(
     })
 }
 
-/// Returns the standard error of the difference of two medians (√(π/2) times that of means) of AR(1) processes. Both
-/// parts have a common standard deviation and autocorrelation around their own medians. `None` if a part has only one
-/// run.
+/// Returns the standard error of the difference of two medians (√(π/2) times the standard error for means) of AR(1)
+/// processes. Both parts have a common standard deviation and autocorrelation around their own medians. `None` if a
+/// part has only one run.
 fn error(before: &[f64], after: &[f64]) -> Option<f64> {
     let (mut squares, mut products, mut n) = (0.0, 0.0, 0.0);
     for part in [before, after] {

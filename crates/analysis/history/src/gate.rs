@@ -214,8 +214,8 @@ fn by_rank(gate: &mut Gate, rows: &[Row], options: &GateOptions) {
     }
 }
 
-/// Returns the latency at a score, ns. It is computed only from the baseline, since the new run is not known in
-/// advance.
+/// Returns the latency that corresponds to a score, ns. It is computed only from the baseline, since the new run is not
+/// known in advance.
 fn beyond(rows: &[Row], k: usize, score: f64, allowance: f64) -> f64 {
     let (middle, spread) = location(&column(rows, k));
     (middle + spread * score + allowance).exp().min(f64::MAX)

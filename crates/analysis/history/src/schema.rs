@@ -91,7 +91,7 @@ fn check(connection: &Connection, path: &Path) -> Result<(), Error> {
         return Ok(());
     }
     if application(connection).map_err(&failed)? == APPLICATION {
-        let why = "its tables are not those of its version".into();
+        let why = "its tables differ from those of its schema version".into();
         return Err(Error::Damaged { path: path.to_owned(), why });
     }
     Err(Error::Foreign(path.to_owned()))

@@ -10,7 +10,7 @@ use std::path::Path;
 /// Plausible temperatures, m°C. Other values are from missing sensors.
 const POSSIBLE_MC: std::ops::RangeInclusive<i64> = -55_000..=200_000;
 
-/// Summarises a recording. `verdict` is that on the run's own claims; `folder` is the path of the run.
+/// Summarises a recording. `verdict` is the verdict on the run's own claims; `folder` is the path of the run.
 pub fn summary(recording: &Recording, verdict: &Verdict, folder: Option<&Path>) -> RunSummary {
     let run = &recording.run;
     let claims = verdict.claims.iter().map(|c| ClaimOutcome { claim: c.claim.to_string(), outcome: c.outcome });

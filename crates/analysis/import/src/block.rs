@@ -36,7 +36,7 @@ pub(crate) struct Block {
     pub label: String,
     /// Number of its first line, counted from 1; 0 if the format has no lines.
     pub line: u64,
-    /// The last preceding text that is not figures. It names the block in a text with several blocks.
+    /// The last preceding text that does not consist of figures. It names the block in a text with several blocks.
     pub before: Option<String>,
     /// Source named by the prefix of a log, for example `VM 1`.
     pub source: Option<String>,

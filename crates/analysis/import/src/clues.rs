@@ -1,5 +1,5 @@
-//! Recognizes figures of a tool in lines that no reader accepted. Where that is safe they are read after arbitrary
-//! text. Otherwise they are a problem, since they may include a worse latency.
+//! Recognizes figures of a tool in lines that no reader accepted. Where it is safe, such figures are read even after
+//! other text on the line. Otherwise they are reported as a problem, since they may include a worse latency.
 
 /// Returns the position at which a row of cyclictest or signaltest begins after other text.
 pub(crate) fn inside(text: &str) -> Option<usize> {

@@ -9,7 +9,8 @@ use std::rc::Rc;
 
 /// Size limit of an uncompressed file. Results of a measurement are not larger.
 const MOST: u64 = 16 << 30;
-/// Magic number of gzip (RFC 1952). [`XZ`] is that of xz (its file format, 2.1.1.1), [`ZSTD`] that of zstd (RFC 8878,
+/// Magic number of gzip (RFC 1952). [`XZ`] is the magic number of xz (its file format, 2.1.1.1), [`ZSTD`] the magic
+/// number of zstd (RFC 8878,
 /// 3.1.1).
 const GZIP: &[u8] = &[0x1f, 0x8b];
 const XZ: &[u8] = &[0xfd, b'7', b'z', b'X', b'Z', 0];

@@ -102,7 +102,7 @@ impl tools::Reader for Reader {
             found.lost.push(Loss::problem(LostKind::Unreadable, Some(self.unreadable), text));
         }
         if self.other_solutions > 0 {
-            let text = "rows have a different number of solutions than the first row row";
+            let text = "rows have a different number of solutions than the first row";
             found.lost.push(Loss::reported(LostKind::Disagreement, Some(self.other_solutions), text));
         }
         found.has_figures().then_some(found)

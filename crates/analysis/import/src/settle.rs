@@ -165,7 +165,7 @@ fn add_beyond(
         left -= 1;
     }
     raw.record_n(from_ns, left);
-    let to = to_ns.map_or("the largest is unknown".into(), |to| format!("at most {}", Nanos(to)));
+    let to = to_ns.map_or("the largest latency is unknown".into(), |to| format!("at most {}", Nanos(to)));
     lost.push(match thread.samples {
         Samples::Summary => Loss::reported(
             LostKind::Distribution,
@@ -205,7 +205,11 @@ fn contradictions(thread: &Thread, raw: &Histogram, beyond: u64) -> Vec<Loss> {
         && beyond > 0
         && max < from_ns
     {
-        texts.push(format!("samples lie beyond {}, but the largest is stated as {}", Nanos(from_ns), Nanos(max)));
+        texts.push(format!(
+            "samples lie beyond {}, but the largest latency is stated as {}",
+            Nanos(from_ns),
+            Nanos(max)
+        ));
     }
     texts.into_iter().map(|text| Loss::problem(LostKind::Disagreement, None, text)).collect()
 }

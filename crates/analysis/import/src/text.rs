@@ -133,7 +133,7 @@ pub(crate) fn read(name: &str, input: &mut Lines, options: &Options) -> Result<T
 }
 
 impl Driver<'_> {
-    /// Processes a line of the file. With markup it may contain several lines.
+    /// Processes a line of the file. A line with markup may contain several lines of text.
     fn lines(&mut self, text: &str, number: u64) -> bool {
         let mut taken = false;
         for line in text.split('\n') {

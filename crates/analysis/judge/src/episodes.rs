@@ -96,8 +96,8 @@ impl Late {
         from_odds(by_episodes.max(by_releases))
     }
 
-    /// Returns the number of releases in time, plus the one that begins the next episode. Without this one, a late
-    /// first release would have unlimited weight.
+    /// Returns the number of releases in time, plus the release that begins the next episode. Without this release, a
+    /// late first release would have unlimited weight.
     fn before_late(&self, released: f64) -> f64 {
         (released - self.releases.0 as f64).max(0.0) + 1.0
     }

@@ -1,4 +1,5 @@
-//! How much longer the threads of an application may run, and how much later be released, before a claim breaks.
+//! How much longer the threads of an application may run, and how much later they may be released, before a claim
+//! breaks.
 //!
 //! Response-time analysis from what was observed: the largest CPU time of each thread, and what else delayed its longest
 //! cycles. It bounds no response, since a thread may run longer than it ever did: the results are estimates.
@@ -13,24 +14,25 @@ struct Member {
     name: String,
     tid: i32,
     cpus: Option<CpuList>,
-    /// More urgent threads have larger ones; `None`: an ordinary thread.
+    /// More urgent threads have larger ranks; `None` for an ordinary thread.
     rank: Option<u8>,
-    /// Its period and largest CPU time, or why it cannot delay others by known amounts.
+    /// Period and largest CPU time of the thread, or the reason why the delay that it causes to other threads is
+    /// unknown.
     demand: Result<(u64, u64), String>,
-    /// How late its releases may be, against its period.
+    /// Maximum lateness of the thread's releases, relative to its period.
     jitter: u64,
     /// Delays that no analysed thread caused.
     blocking: u64,
-    /// Its largest response.
+    /// Largest observed response of the thread.
     observed: u64,
-    /// Limits of its response, and the claims that set them.
+    /// Limits of the thread's response, and the claims that set them.
     limits: Vec<(u64, String)>,
-    /// What its CPU time may not reach, and the claims that say so.
+    /// Limits that the thread's CPU time must stay below, and the claims that set them.
     most: Vec<(u64, String)>,
     why_not: Option<String>,
 }
 
-/// Margins of each thread; empty if nothing is claimed about responses or CPU times.
+/// Returns the margins of each thread; empty if nothing is claimed about responses or CPU times.
 pub(crate) fn margins(recording: &Recording, claims: &[Claim]) -> Vec<AppMargin> {
     let Some(application) = &recording.application else { return Vec::new() };
     let members = members(recording, application, claims);
@@ -62,11 +64,11 @@ fn member(recording: &Recording, application: &Application, thread: &AppThread, 
     let is_timed = ["absolute sleep", "timerfd", "POSIX timer"].contains(&thread.release.as_str());
     let (rank, why_not) = match thread.scheduling {
         Scheduling::Fifo { priority } | Scheduling::Rr { priority } => (Some(priority.get()), None),
-        Scheduling::Deadline { .. } => (Some(u8::MAX), Some("SCHED_DEADLINE serves it by a budget".to_owned())),
-        _ => (None, Some("it is no real-time thread".to_owned())),
+        Scheduling::Deadline { .. } => (Some(u8::MAX), Some("SCHED_DEADLINE runs it with a budget".to_owned())),
+        _ => (None, Some("it is not a real-time thread".to_owned())),
     };
     let demand = match (thread.period_ns, work) {
-        _ if thread.release == "relative sleep" => Err(format!("{name} sleeps relatively and has no fixed period")),
+        _ if thread.release == "relative sleep" => Err(format!("{name} uses relative sleeps and has no fixed period")),
         (None, _) => Err(format!("{name} has no period")),
         (_, None | Some(0)) => Err(format!("no cycle of {name} was observed")),
         (Some(period), Some(work)) => Ok((period.0.max(1), work)),
@@ -98,13 +100,14 @@ fn member(recording: &Recording, application: &Application, thread: &AppThread, 
     }
 }
 
-/// The largest value of all phases.
+/// Returns the largest value in all phases.
 fn largest(recording: &Recording, value: &AppValue) -> Option<u64> {
     let phases = recording.run.phases.iter().filter(|phase| phase.value.as_ref() == Some(value));
     phases.flat_map(|phase| &phase.cpus).filter_map(|result| result.max_ns).max()
 }
 
-/// Delays of the longest cycles that threads which the analysis knows did not cause, and times for which it slept in them.
+/// Returns the largest sum, over the longest cycles, of the delays that no thread in `known` caused and of the time for
+/// which the thread slept.
 fn others(cycles: &AppCycles, known: &[i32]) -> u64 {
     let of_cycle = |cycle: &punctual_model::Cycle| {
         let delays = cycle.delays.iter().filter(|cause| cause.tid.is_none_or(|tid| !known.contains(&tid)));
@@ -125,20 +128,20 @@ fn is_pinned_with(one: &Member, other: &Member) -> bool {
     one.cpus.as_ref().is_some_and(|cpus| cpus.len() == 1) && one.cpus == other.cpus
 }
 
-/// The threads that delay a thread by running. Of those of its own priority each counts.
+/// Returns the threads that delay a thread by running. All other threads of the same priority count, too.
 fn more_urgent(members: &[Member], at: usize) -> impl Iterator<Item = &Member> {
     let own = &members[at];
     let is_urgent = move |other: &Member| other.rank.is_some() && other.rank >= own.rank && share_a_cpu(own, other);
     members.iter().enumerate().filter(move |(n, other)| *n != at && is_urgent(other)).map(|(_, other)| other)
 }
 
-/// Bound of a thread's response, ns.
+/// Returns a bound of a thread's response, ns.
 ///
-/// A thread of several CPUs waits only while each of them runs a more urgent one; all of these may be on one CPU, and the
-/// last job of each before the release may not have ended by then.
+/// A thread that may use several CPUs waits only while each of them runs a more urgent thread. All more urgent threads
+/// may be on one CPU, and the last job that each of them released earlier may still be running.
 ///
 /// # Errors
-/// The reason why there is none.
+/// The reason why there is no bound.
 fn response(members: &[Member], at: usize) -> Result<u64, String> {
     let own = &members[at];
     if let Some(why) = &own.why_not {
@@ -181,7 +184,7 @@ fn broken(members: &[Member], touched: usize) -> Result<Option<String>, String> 
             continue;
         }
         if let Some(why) = &member.why_not {
-            return Err(format!("{}, of which a response is claimed, is not analysed: {why}", member.name));
+            return Err(format!("{}, whose response a claim limits, is not analysed: {why}", member.name));
         }
         let least = member.limits.iter().min();
         let claim = || least.map(|(_, claim)| claim.clone());
@@ -231,7 +234,7 @@ fn margin(members: &[Member], at: usize) -> AppMargin {
             let was_broken = limits.any(|(observed, (limit, of))| *of == claim && observed > *limit);
             margin.why_not = Some(match was_broken || own.most.iter().any(|(_, of)| *of == claim) {
                 true => format!("{claim} was broken"),
-                false => format!("{claim} may break already, by the analysis"),
+                false => format!("{claim} may already be broken, according to the analysis"),
             });
             margin.breaks = Some(claim);
         }
@@ -255,7 +258,8 @@ fn has_limit(members: &[Member], at: usize) -> bool {
     !own.most.is_empty() || (0..members.len()).any(|n| !members[n].limits.is_empty() && delays(n))
 }
 
-/// The largest number up to `most` for which it holds, which it does from 0 to there.
+/// Returns the largest number up to `most` for which `holds` returns true. It must return true for every smaller
+/// number.
 fn last(most: u64, holds: impl Fn(u64) -> bool) -> u64 {
     let (mut low, mut high) = (0, most);
     while low < high {
@@ -341,8 +345,8 @@ mod tests {
         assert!(margin(&free, 1).longer_ns < margin(&pinned, 1).longer_ns);
     }
 
-    /// Preemptive scheduling by fixed priority, first the most urgent; jobs are released at these offsets. True if each
-    /// ends within its period.
+    /// Simulates preemptive scheduling of tasks with fixed priorities, the most urgent one first, whose jobs are
+    /// released at these offsets. Returns true if every job ends within its period.
     fn is_in_time(tasks: &[(u64, u64, u64)], until: u64) -> bool {
         let mut left = vec![0u64; tasks.len()];
         for t in 0..until {

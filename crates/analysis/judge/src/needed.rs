@@ -1,5 +1,5 @@
-//! Computes how much longer to measure to decide an open claim, or to support a stronger claim than one that passed or
-//! held.
+//! Computes how much longer to measure to decide an open claim, or, for a claim that passed or held, to support a
+//! stronger one.
 
 use crate::cell::Samples;
 use crate::episodes::releases_of;

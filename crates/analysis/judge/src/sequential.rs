@@ -15,8 +15,8 @@ pub fn looks(run: &Run) -> u64 {
     (run.looks.len() as u64 + u64::from(!ended)).max(1)
 }
 
-/// Returns true if a run that continues until its claims are decided may end at this check as far as this claim is
-/// concerned. A quantile is checked only at the 1st, 2nd, 4th, 8th … check, since each check costs confidence.
+/// Returns true if a run that continues until its claims are decided may, as far as this claim is concerned, end at
+/// this check. A quantile is checked only at the 1st, 2nd, 4th, 8th … check, since each check costs confidence.
 pub fn decides_at(claim: &Claim, look: u64) -> bool {
     look.is_power_of_two() || !matches!(claim.quantity, Quantity::Quantile { .. })
 }

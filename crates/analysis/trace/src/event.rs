@@ -21,7 +21,7 @@ pub struct Event {
 /// The name of [`Kind::Other`] for the return of a system call or an interrupt, in the latency tracer of 2.6 (`< (0)`).
 pub const RETURN: &str = "return";
 
-/// An event; names are those of the kernel's events (Documentation/trace/events.rst, include/trace/events/).
+/// An event. The variants are named after the kernel's events (Documentation/trace/events.rst, include/trace/events/).
 #[derive(Clone, Debug, PartialEq)]
 pub enum Kind {
     /// sched_switch: the CPU passes from `prev` to `next`.

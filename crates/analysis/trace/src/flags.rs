@@ -111,7 +111,8 @@ impl Flags {
     }
 
     /// Decodes the columns of a text trace: 4 (older mainline), 5 (from 5.15), 6 or 7 (RT patches with lazy columns).
-    /// `None` if the bytes are not such columns. The header is ignored: that of timerlat in 6.12 shows 7 columns above
+    /// `None` if the bytes are not such columns. The header is ignored: the header of timerlat in 6.12 shows 7 columns
+    /// above
     /// 5.
     pub(crate) fn from_columns(columns: &[u8]) -> Option<Flags> {
         let (irqs, resched, lazy, context, preempt, migrate) = match *columns {

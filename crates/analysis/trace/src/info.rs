@@ -173,7 +173,7 @@ impl LatencyHeader {
         self.tracer.as_deref() == Some("preemption")
     }
 
-    /// True if the task is one that was woken; false if it had interrupts or preemption off; `None` if unknown.
+    /// True if the header's task was woken; false if it had interrupts or preemption off; `None` if unknown.
     pub fn is_wakeup(&self) -> Option<bool> {
         match (self.logged, &self.started_at) {
             _ if !self.is_old() => Some(self.tracer.as_deref().is_some_and(|tracer| tracer.starts_with("wakeup"))),
@@ -246,7 +246,7 @@ pub enum TraceError {
     Untimed { order: String },
     /// Lines of events without the columns before the event's name.
     #[error(
-        "events without their thread, CPU, time or name (\"{line}\"): such lines do not contain which thread ran where and when; supply the lines as the kernel or \
+        "events without their thread, CPU, time or name (\"{line}\"): such lines do not show which thread ran where and when; supply the lines as the kernel or \
              `trace-cmd report` prints them: comm-TID [CPU] flags time: event: fields"
     )]
     Unplaced { line: String },

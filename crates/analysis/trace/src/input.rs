@@ -1,4 +1,4 @@
-//! Reads untrusted files: every length is checked against that of the file.
+//! Reads untrusted files: every length is checked against the length of the file.
 
 use crate::info::TraceError;
 use std::io::{Read, Seek, SeekFrom};

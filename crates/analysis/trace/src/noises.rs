@@ -1,4 +1,5 @@
-//! Describes a table of osnoise: its worst row, and what that CPU has more of than the others.
+//! Describes a table of osnoise: its worst row, and the kind of noise that is more frequent on that CPU than on the
+//! others.
 
 use crate::event::OsnoiseSample;
 use std::collections::BTreeMap;
@@ -8,10 +9,10 @@ use std::collections::BTreeMap;
 pub struct Noises {
     pub runtime_us: u64,
     pub noise_us: u64,
-    /// The longest noise in all of one period, where a table has it.
+    /// The largest total noise in one period, if the table states it.
     pub max_period_us: Option<u64>,
     pub max_single_us: u64,
-    /// Noises by hardware or a hypervisor, NMIs, interrupts, softirqs, threads; `None` where the table lacks them.
+    /// Noises by hardware or a hypervisor, NMIs, interrupts, softirqs, threads; `None` if the table lacks them.
     pub counts: Option<[u64; KINDS]>,
 }
 
@@ -30,7 +31,7 @@ impl Noises {
     }
 }
 
-/// Names the CPU with the longest single noise, and the one with most noise with what was counted there.
+/// Names the CPU with the longest single noise, and the CPU with the most noise together with what was counted there.
 pub fn worst_noise(cpus: &BTreeMap<u32, Noises>) -> Option<String> {
     let (single_cpu, single) = cpus.iter().max_by_key(|(cpu, row)| (row.max_single_us, std::cmp::Reverse(**cpu)))?;
     // Noise as parts of 10^7 of the time, of which the tables show as many decimals.
@@ -57,7 +58,7 @@ pub fn worst_noise(cpus: &BTreeMap<u32, Noises>) -> Option<String> {
         _ => format!("; most noise is on CPU {cpu}:"),
     };
     Some(format!(
-        "the longest single noise is {} us on CPU {single_cpu}{one}{own}{on} {} us of {} us ({}.{:05} % left){period}, at most {} us at once{counts}; numbers do not say which of them took long",
+        "the longest single noise is {} us on CPU {single_cpu}{one}{own}{on} {} us of {} us ({}.{:05} % left){period}, at most {} us at once{counts}; the counts do not show which noise took long",
         single.max_single_us,
         most.noise_us,
         most.runtime_us,
@@ -67,7 +68,8 @@ pub fn worst_noise(cpus: &BTreeMap<u32, Noises>) -> Option<String> {
     ))
 }
 
-/// The kind of noise of which a CPU has a multiple of what the other CPUs have, if it can be the one that took long.
+/// Returns the kind of noise that is several times as frequent on this CPU as on the others, if it can be the kind that
+/// took long.
 fn more(cpus: &BTreeMap<u32, Noises>, cpu: u32, row: &Noises) -> String {
     const TIMES: u64 = 2;
     const FEWEST: u64 = 5;

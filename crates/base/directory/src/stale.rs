@@ -83,7 +83,8 @@ impl Dir {
         self.remove_stale(b".", b".new");
     }
 
-    /// Removes entries that have a temporary name, belong to the user as whom this process writes, and are not locked.
+    /// Removes entries that have a temporary name, belong to the user with whose identity this process writes, and are
+    /// not locked.
     fn remove_stale(&self, prefix: &[u8], suffix: &[u8]) {
         let is_temporary = |name: &OsStr| {
             let random = name.as_bytes().strip_prefix(prefix).and_then(|rest| rest.strip_suffix(suffix));

@@ -1,15 +1,15 @@
-//! Moments at which an application was late, for which the events before them are kept.
+//! Moments at which an application was late. The events before each moment are kept.
 
 use crate::Cycle;
 use punctual_units::Nanos;
 use serde::{Deserialize, Serialize};
 
-/// What said that an application was late.
+/// What reported that an application was late.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum LateBy {
-    /// One of its threads wrote `punctual: late` to trace_marker.
+    /// One of the application's threads wrote `punctual: late` to trace_marker.
     Program,
     /// `watch` received SIGUSR1.
     Signal,
@@ -32,7 +32,7 @@ pub struct AppLate {
     pub name: Option<String>,
     /// The claim that was broken.
     pub claim: Option<String>,
-    /// The value that broke it; null for releases without a cycle.
+    /// The value that broke the claim; null for releases without a cycle.
     pub value_ns: Option<Nanos>,
     /// CLOCK_MONOTONIC time at which that cycle or pass was released.
     pub release_mono_ns: Option<u64>,
@@ -40,11 +40,11 @@ pub struct AppLate {
     pub is_open: bool,
 }
 
-/// What is known about a window of an application's events besides these.
+/// Facts about a window of an application's events, in addition to the events.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AppWindow {
-    /// The moments for which it was kept.
+    /// The moments for which the window was kept.
     pub late: Vec<AppLate>,
     /// The cycle that explains each moment, in the order of `late`; null if there is none.
     pub cycles: Vec<Option<Cycle>>,

@@ -11,7 +11,8 @@ pub struct Application {
     /// The command line, or the process or unit to which the measurement was attached.
     pub program: String,
     pub threads: Vec<AppThread>,
-    /// Marks that its threads wrote to trace_marker before the measurement; null if this kernel does not show them.
+    /// Marks that the application's threads wrote to trace_marker before the measurement; null if this kernel does not
+    /// show them.
     #[serde(default)]
     pub marks: Option<Vec<AppMark>>,
     /// One entry per load and thread.
@@ -27,13 +28,14 @@ pub struct Application {
 pub struct AppThread {
     /// Name used in claims: the name of the thread, followed by its ID if several threads have the same name.
     pub name: String,
-    /// Name of its program, without a path; different programs with the same name are distinguished by a number.
+    /// Name of the thread's program, without a path; different programs with the same name are distinguished by a
+    /// number.
     #[serde(default)]
     pub program: String,
     pub tid: i32,
     pub pid: i32,
     pub scheduling: Scheduling,
-    /// CPUs on which it may run (sched_getaffinity(2)); null if unknown.
+    /// CPUs on which the thread may run (sched_getaffinity(2)); null if unknown.
     #[serde(default)]
     pub cpus: Option<CpuList>,
     /// Event that releases the thread: `absolute sleep`, `futex`, …
@@ -59,7 +61,7 @@ pub struct AppThread {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AppMark {
     pub name: String,
-    /// Names of the threads that write it.
+    /// Names of the threads that write the mark.
     pub threads: Vec<String>,
     /// True if the mark carries a value, which identifies the pass of a chain to which it belongs.
     pub has_values: bool,
@@ -107,13 +109,13 @@ pub struct AppMargin {
     pub thread: String,
     /// Largest observed CPU time of a cycle under any load; null if none was observed.
     pub cpu_ns: Option<Nanos>,
-    /// Bound on its response by the analysis; null if there is none.
+    /// Bound on the thread's response, from the analysis; null if there is none.
     pub response_ns: Option<Nanos>,
-    /// What may be added to its CPU time; null if unknown.
+    /// Largest increase of the thread's CPU time with which all claims hold; null if unknown.
     pub longer_ns: Option<Nanos>,
-    /// What may be added to the time of its releases; null if unknown.
+    /// Largest delay of the thread's releases with which all claims hold; null if unknown.
     pub later_ns: Option<Nanos>,
-    /// The claim that breaks first if it runs longer.
+    /// The claim that breaks first if the thread runs longer.
     pub breaks: Option<String>,
     /// The reason why a margin is unknown.
     pub why_not: Option<String>,

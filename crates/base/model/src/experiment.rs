@@ -48,14 +48,14 @@ pub struct Experiment {
 }
 
 impl Experiment {
-    /// Drops the predictions from the charged time if an earlier version wrote them, since their differences have another
-    /// meaning. Adds a note then.
+    /// Drops the predictions from the charged time if an earlier version wrote them, since their differences have
+    /// another meaning. In that case, adds a note.
     pub fn comparable(mut self) -> Experiment {
         if self.schema != EXPERIMENT_SCHEMA {
             let threads = self.repetitions.iter_mut().flat_map(|repetition| &mut repetition.threads);
             threads.for_each(|thread| thread.as_charged = Prediction::default());
             self.notes.push(format!(
-                "this run is of {}, and not of {EXPERIMENT_SCHEMA}: its predictions from the charged time have another \
+                "this run has schema {} instead of {EXPERIMENT_SCHEMA}: its predictions from the charged time have another \
                  meaning and are left out; repeat the run to judge it",
                 self.schema
             ));
@@ -124,8 +124,8 @@ pub struct Prediction {
     pub begins_ns: Nanos,
     /// Time from the thread's release to its end; null if it does not end within the simulated time.
     pub ends_ns: Option<Nanos>,
-    /// Earliest end in the simulations with slightly more or less work and other outcomes of what the kernel leaves to
-    /// chance, of which `ends_ns` is the median. Absent if not before `ends_ns`.
+    /// Earliest end in simulations with slightly more or less work and with other outcomes of what the kernel leaves to
+    /// chance; `ends_ns` is the median of all these ends. Absent if not before `ends_ns`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub earliest_ns: Option<Nanos>,
     /// Latest end in these simulations. Absent if not after `ends_ns`.
@@ -146,7 +146,7 @@ impl Prediction {
         self.bounds().map(|(earliest, latest)| end.clamp(earliest, latest))
     }
 
-    /// Difference between the latest and the earliest end, as a share of the end.
+    /// Returns the difference between the latest and the earliest end, as a share of the end.
     pub fn width(&self) -> Option<f64> {
         let (earliest, latest) = self.bounds()?;
         Some((latest.0 - earliest.0) as f64 / self.ends_ns?.0.max(1) as f64)

@@ -337,7 +337,7 @@ pub struct StateSpan {
     pub state: ThreadState,
 }
 
-/// States of a thread between its sleep and its run.
+/// States of a thread from its sleep until it runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]

@@ -42,7 +42,7 @@ pub enum ProblemKind {
     Unreported,
     /// Settings changed during the measurement or may change at any time, or another program measured at the same time.
     MachineChanged,
-    /// The measured application is no longer as it was when its cycles were determined.
+    /// The measured application has changed since its cycles were determined.
     ApplicationChanged,
     /// A kind from a later version; the text describes it.
     #[serde(other)]

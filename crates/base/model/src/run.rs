@@ -388,7 +388,8 @@ pub struct Recording {
     pub application: Option<crate::Application>,
     /// The scheduling experiment (`experiment.json`); only for runs of [`Kind::Sched`].
     pub experiment: Option<crate::Experiment>,
-    /// Results of the benchmark; only for runs of [`Kind::Bench`]. [`Recording::events`] has its conditions as well.
+    /// Results of the benchmark; only for runs of [`Kind::Bench`]. [`Recording::events`] also contains the conditions
+    /// of its repetitions.
     pub bench: Option<crate::Bench>,
     /// Descriptions of damage to the files, for example a partial last line that was dropped, or a checksum mismatch.
     pub damage: Vec<String>,

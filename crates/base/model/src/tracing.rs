@@ -74,7 +74,7 @@ pub struct Capture {
     /// shows that a section with interrupts disabled had just ended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub released: Vec<u64>,
-    /// Why it was kept, if it is a window of an application's events; absent for late wakeups.
+    /// Why the window was kept, if it contains an application's events; absent for late wakeups.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub application: Option<AppWindow>,
 }

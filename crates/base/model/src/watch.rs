@@ -53,27 +53,28 @@ pub struct Watch {
     pub application: Option<WatchApp>,
 }
 
-/// An application whose cycles are watched, since this process started.
+/// State of an application whose cycles are watched, since this process started.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WatchApp {
     /// The command line, or the process or unit.
     pub program: String,
     pub threads: Vec<AppThread>,
-    /// Claims whose violation makes it late.
+    /// Claims whose violation makes the application late.
     pub claims: Vec<String>,
-    /// True if the user gave no claim, and these follow from the periods found.
+    /// True if the user gave no claim, so that these claims were derived from the detected periods.
     pub is_proposed: bool,
     /// Length of the window that is kept before each moment.
     pub window_ns: Nanos,
     /// Cycles of each thread so far.
     pub cycles: Vec<WatchAppThread>,
     pub late: WatchLates,
-    /// Events that the kernel overwrote before they were read: cycles and moments among them are missing.
+    /// Number of events that the kernel overwrote before they were read; cycles and moments recorded in them are
+    /// missing.
     pub lost_events: u64,
-    /// Why lines of trace_marker are not seen; null if they are.
+    /// The reason why lines of trace_marker are not visible; null if they are visible.
     pub no_marks: Option<String>,
-    /// Why the application is no longer watched; null while it is.
+    /// The reason why the application is no longer watched; null while it is watched.
     pub ended: Option<String>,
 }
 
@@ -91,15 +92,15 @@ pub struct WatchAppThread {
 }
 
 /// Number of moments at which the application was late, by outcome. `seen` is the sum of `explained`, `too_many` and
-/// `failed`, and of those that are being explained.
+/// `failed`, and the number of moments that are still being explained.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WatchLates {
     pub seen: u64,
     pub explained: u64,
-    /// Not kept, because others had occurred shortly before.
+    /// Moments that were not kept, because others had occurred shortly before.
     pub too_many: u64,
-    /// The window could not be kept, read, or does not have the cycle.
+    /// Moments whose window could not be kept or read, or does not contain the cycle.
     pub failed: u64,
 }
 

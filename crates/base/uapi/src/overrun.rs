@@ -1,4 +1,4 @@
-//! Counts per thread how often it overruns its SCHED_DEADLINE runtime (SCHED_FLAG_DL_OVERRUN, SIGXCPU).
+//! Counts, for each thread, how often the thread overruns its SCHED_DEADLINE runtime (SCHED_FLAG_DL_OVERRUN, SIGXCPU).
 
 use crate::Error;
 use std::sync::Once;

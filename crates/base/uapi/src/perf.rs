@@ -110,7 +110,7 @@ impl AsFd for PerfEvent {
     }
 }
 
-/// Offset of `data_head` in struct perf_event_mmap_page; `TAIL` is that of `data_tail`.
+/// Offset of `data_head` in struct perf_event_mmap_page; `TAIL` is the offset of `data_tail`.
 const HEAD: usize = 1024;
 const TAIL: usize = 1032;
 /// Size in bytes of struct perf_event_header (type, misc, size).

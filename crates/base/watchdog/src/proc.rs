@@ -26,7 +26,7 @@ pub struct Stat {
 
 impl Stat {
     /// Parses the contents of /proc/PID/stat; `None` if they are invalid. The name is in parentheses and may itself
-    /// contain some, so it ends at the last closing one.
+    /// contain parentheses, so it ends at the last closing parenthesis.
     pub fn parse(text: &str) -> Option<Stat> {
         let (pid, rest) = text.split_once(" (")?;
         let fields: Vec<&str> = rest.rsplit_once(") ")?.1.split_ascii_whitespace().collect();

@@ -16,7 +16,7 @@ pub trait Axis {
     /// The benchmark cannot continue. Earlier measurements are kept.
     fn repetition(&mut self, turn: &mut Turn<'_>) -> Result<Ended, BenchError>;
 
-    /// Returns the time after which a repetition is stopped; `None`: it runs to its end.
+    /// Returns the time after which a repetition is stopped; `None` if it runs to its end.
     fn longest(&self) -> Option<Duration> {
         Some(Duration::from_secs(3600))
     }

@@ -23,7 +23,7 @@ pub(crate) struct Watch<'s> {
 }
 
 impl<'s> Watch<'s> {
-    /// Starts sampling, which ends when `over` is set; it must not be set yet. If the sampling thread cannot be
+    /// Starts sampling, which ends when `over` is set; `over` must not be set yet. If the sampling thread cannot be
     /// started, frequencies are read only once, at the end.
     pub fn begin<'e>(scope: &'s Scope<'s, 'e>, cpus: &CpuList, over: &'s AtomicBool) -> Watch<'s> {
         let list = cpus.clone();

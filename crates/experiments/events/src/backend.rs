@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     Priority,
-    /// Threads of equal priority run in the order in which they became ready, each to its end.
+    /// Threads of equal priority run in the order in which they became ready, each until it finishes.
     Fifo,
     RoundRobin,
 }
@@ -64,7 +64,7 @@ impl Source {
 #[derive(Clone, Copy, Debug)]
 pub struct Plan<'a> {
     pub test: &'static str,
-    /// Interval between events; 0: they are not periodic.
+    /// Interval between events; 0 if they are not periodic.
     pub interval: Nanos,
     pub events: u64,
     /// Lateness above which an event counts as late.
@@ -133,20 +133,20 @@ pub trait Backend {
     /// Returns facts that affect the timing: kernel, policy, libraries.
     fn facts(&self) -> BTreeMap<String, String>;
 
-    /// Runs a task that waits for `plan.events` releases, `plan.interval` apart. The number of an event is that of its
+    /// Runs a task that waits for `plan.events` releases, `plan.interval` apart. An event has the number of its
     /// release.
     fn periodic(&mut self, _plan: &Plan<'_>) -> Answer {
         without("periodic task")
     }
 
-    /// Sets alarms at [`alarm_at`] after a common start. The number of an event is that of its alarm.
+    /// Sets alarms at [`alarm_at`] after a common start. An event has the number of its alarm.
     fn alarms(&mut self, _plan: &Plan<'_>) -> Answer {
         without("alarm")
     }
 
     /// Runs rounds with three threads on one CPU. A low-priority thread holds a mutex with priority inheritance for
     /// [`CRITICAL`](crate::CRITICAL), a medium-priority thread runs for [`BURN`](crate::BURN), and a high-priority
-    /// thread waits for the mutex. The number of an event is that of its round, and its lateness is the waiting time.
+    /// thread waits for the mutex. An event has the number of its round, and its lateness is the waiting time.
     fn inversion(&mut self, _plan: &Plan<'_>) -> Answer {
         without("mutex with priority inheritance")
     }

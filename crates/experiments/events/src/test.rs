@@ -23,7 +23,7 @@ pub struct Test {
     pub name: &'static str,
     pub about: &'static str,
     pub what: What,
-    /// Interval between events; 0: they are not periodic.
+    /// Interval between events; 0 if they are not periodic.
     pub interval: Nanos,
     /// Lateness above which an event is late, unless `--deadline` is given.
     pub deadline: Nanos,

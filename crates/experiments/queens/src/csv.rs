@@ -71,7 +71,8 @@ pub fn write(repetitions: &[Repetition]) -> String {
 /// Parses the file.
 ///
 /// # Errors
-/// [`Error::Csv`] with the line and the reason. A last line without line end is an error, because it may be truncated.
+/// [`Error::Csv`] with the line and the reason. A last line without a line end is an error, because it may be
+/// truncated.
 pub fn read(text: &str) -> Result<Vec<Repetition>, Error> {
     let at = |line: usize, reason: String| Error::Csv { line: line + 1, reason };
     let mut lines = text.split_inclusive('\n').enumerate();

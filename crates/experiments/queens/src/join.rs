@@ -79,7 +79,7 @@ pub(crate) unsafe fn join<S: Simd, T: Word>(west: West<'_>, block: &Block<T>, sc
     found
 }
 
-/// Collects the southern placements that are compatible with a northern one. Returns their number.
+/// Collects the southern placements that are compatible with a northern placement, and returns their number.
 #[inline(always)]
 fn fit<T: Word>(probe: u64, south: &[u64], probes: &[T], fitting: &mut [T]) -> usize {
     let mut count = 0;
@@ -90,7 +90,8 @@ fn fit<T: Word>(probe: u64, south: &[u64], probes: &[T], fitting: &mut [T]) -> u
     count
 }
 
-/// Collects the words of bits that contain a pair on none of these diagonals. Returns their number.
+/// Collects the words of bits in which at least one pair is on none of the diagonals in `probe`. Returns the number of
+/// words.
 #[inline(always)]
 unsafe fn filter<S: Simd, T: Word>(block: &Block<T>, mut probe: u64, bits: &mut Bits) -> usize {
     let Some(first) = block.rows.first() else { return 0 };

@@ -6,13 +6,13 @@ use crate::error::Error;
 use crate::join::{Found, Scratch, West, join};
 use crate::simd::portable::Portable;
 
-/// Instruction sets. All of them yield the same counts.
+/// An instruction set with which the solutions are counted. All of them yield the same counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kernel {
     Avx512,
     Avx2,
     Neon,
-    /// Instructions of the build target, which run on any CPU.
+    /// Only instructions of the build target, which every CPU of that target supports.
     Portable,
 }
 

@@ -1,4 +1,4 @@
-/// Number of solutions of boards with 1 to 27 queens, including symmetric ones (OEIS A000170).
+/// Number of solutions for boards with 1 to 27 queens, including symmetric ones (OEIS A000170).
 pub const SOLUTIONS: [u64; 27] = [
     1,
     0,

@@ -2,7 +2,7 @@
 //!
 //! [`Board::units`] splits the search into independent parts, a [`Worker`] counts one part after another, and a
 //! [`Runner`] uses several threads. [`Published`] is the simple search of a published benchmark, and [`csv`] reads and
-//! writes its file. [`known`] has the counts of OEIS for checking.
+//! writes its file. [`known`] contains the counts from OEIS, with which results are checked.
 //!
 //! # Algorithm
 //!
@@ -14,8 +14,8 @@
 //! highest rank of the four sets.
 //!
 //! For u and v, the eastern half is a list of pairs of placements, stored as one row of bits per diagonal and one word
-//! per pair. For each north-western placement, the OR of the rows of its diagonals yields the pairs that it does not
-//! attack, 512 at a time. Their words are collected, and every compatible south-western placement is tested against
+//! per pair. For each north-western placement, the OR of the rows of its diagonals determines the pairs that it does
+//! not attack, 512 at a time. Their words are collected, and every compatible south-western placement is tested against
 //! sixteen of them at once. A simple join would test every pair of a western and an eastern half. Here, the eastern
 //! halves that the north-western quarter attacks, nineteen out of twenty, are excluded first.
 //!

@@ -9,12 +9,12 @@ pub(crate) enum Middle {
     None,
     /// One queen in the centre of an odd board.
     Centre,
-    /// One queen `row` above the centre, and one `column` to the right of it, where `column` < `row`. The position
-    /// represents eight symmetric images.
+    /// One queen `row` squares above the centre, and one `column` squares to the right of it, where `column` < `row`.
+    /// The position represents eight symmetric images.
     Apart {
-        /// Column, starting at 1.
+        /// Distance from the centre in columns, at least 1.
         column: u32,
-        /// Row, starting at 2.
+        /// Distance from the centre in rows, at least 2.
         row: u32,
     },
 }
@@ -64,7 +64,7 @@ impl Position {
     }
 
     /// The queens are at (0, row) and (column, 0), counted from the centre. In the coordinates of a quarter, which
-    /// count outwards from 1, they are on the diagonals δ = x − y and σ = x + y below.
+    /// count outwards from 1, they are on the diagonals δ = x − y and σ = x + y that are computed below.
     fn apart(quarter: Quarter, all: u32, column: u32, row: u32) -> Self {
         let (column, row) = (i64::from(column), i64::from(row));
         let taken = |deltas: &[i64], sigmas: &[i64]| Quarter {

@@ -60,8 +60,8 @@ pub(crate) fn weight(symmetry: Symmetry, v_is_top: bool, s_is_top: bool, t_is_to
 mod tests {
     use super::*;
 
-    /// Adds the weights of all searched combinations of four sets. Each is one position, so the sum must be the number
-    /// of combinations.
+    /// Adds the weights of all searched combinations of four sets. Each combination is one position, so the sum must be
+    /// the number of combinations.
     fn weighed(free: u32, size: u32) -> u64 {
         let sets = family(free, size, Symmetry::Square);
         let halves = size * 2 == free.count_ones();

@@ -37,7 +37,7 @@ impl Runner {
     /// has no count.
     ///
     /// # Errors
-    /// [`Error::Thread`] if a thread cannot be started. `finished` was called for all units that are complete.
+    /// [`Error::Thread`] if a thread cannot be started. By then, `finished` has been called for every complete unit.
     pub fn run(
         &self,
         units: &[Unit],

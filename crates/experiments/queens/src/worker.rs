@@ -95,7 +95,7 @@ impl<T: Word> Counter<T> {
         Self { join, start: None, scratch: Scratch::new(), kept: Kept::default() }
     }
 
-    /// Counts a unit; `None` if stopped.
+    /// Counts the solutions in a unit. Returns `None` if stopped.
     pub(crate) fn count(&mut self, unit: &Unit, stop: &AtomicBool) -> Option<u64> {
         if unit.n == 1 {
             return Some(1);

@@ -13,7 +13,7 @@ use std::fmt::Write as _;
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
 
-/// The generator splitmix64.
+/// The splitmix64 pseudo-random number generator.
 struct Random(u64);
 
 impl Random {
@@ -60,7 +60,8 @@ struct Score {
 }
 
 impl Score {
-    /// Counts an end that misses the prediction by the share `miss`, and its bound by `beyond`. Returns both as text.
+    /// Counts a thread end that misses its prediction by the share `miss`, and its bound by the share `beyond`. Returns
+    /// both as text.
     fn add(&mut self, miss: Option<f64>, beyond: Option<f64>, width: Option<f64>) -> String {
         let (Some(miss), Some(beyond), Some(width)) = (miss, beyond, width) else { return "unknown".into() };
         self.threads += 1;
@@ -79,8 +80,7 @@ impl std::fmt::Display for Score {
         let outside = threads - near - bounded - wide;
         write!(
             f,
-            "{near} of {threads} threads within 3 %, {bounded} more within a bound of at most 10 %, {wide} within a wider \
-             one, {outside} outside"
+            "{near} of {threads} threads within 3 %, {bounded} more within a bound of at most 10 %, {wide} within a wider bound, {outside} outside"
         )
     }
 }

@@ -22,8 +22,8 @@ pub enum Class {
     Ordinary,
     /// SCHED_FIFO, SCHED_RR.
     RealTime,
-    /// Like `RealTime` under RT throttling, which stops the thread even if no other task is runnable. Ordinary tasks
-    /// may run during that time.
+    /// Like `RealTime`, but with RT throttling, which stops the thread even if no other task is runnable. Ordinary
+    /// tasks may run during that time.
     Throttled,
     /// SCHED_DEADLINE. Any task may run when the runtime is used up.
     Deadline,
@@ -45,8 +45,7 @@ pub struct Spent {
     /// The part of `waited` during which a task outside the experiment had the CPU. The prediction assumes an idle CPU
     /// during that time.
     pub others: u64,
-    /// Time for which thread `n` had the CPU while this one waited for it. At its own index, the time of the thread
-    /// itself.
+    /// At index `n`, the time during which thread `n` had the CPU while this thread waited for it.
     pub behind: Vec<u64>,
     /// The part of `on_cpu` in which the thread may have been waiting, because the switch that gave it the CPU is
     /// missing from the trace.
@@ -81,7 +80,7 @@ pub struct Accounts {
     pub held: Vec<Held>,
     /// Other tasks that ran while a thread waited.
     pub others: Vec<OtherTask>,
-    /// Intervals in which a task outside the experiment had a CPU, since `start`.
+    /// Intervals in which a task outside the experiment had a CPU; times are relative to `start`.
     pub foreign: Vec<Foreign>,
     /// Number of observed switches of the threads. 0 means that the trace uses other thread IDs.
     pub switches: u64,
@@ -96,7 +95,7 @@ struct Now {
     cpu: Option<u32>,
     since: u64,
     here: u64,
-    /// The thread was runnable when the CPU became idle, so it was throttled for an unknown time.
+    /// True if the thread was runnable when its CPU became idle. It was then throttled for an unknown time.
     set_aside: bool,
 }
 
@@ -121,8 +120,8 @@ struct Sweep<'a> {
     held: BTreeMap<u32, u64>,
 }
 
-/// Follows the threads through a trace in chronological order. `start` is the beginning of the experiment, `releaser` the
-/// thread that releases the threads.
+/// Follows the threads through a trace in chronological order. `start` is the beginning of the experiment, and
+/// `releaser` the thread that releases the others.
 pub fn account(
     events: impl Iterator<Item = Event>,
     threads: &[Watched],
@@ -264,9 +263,9 @@ impl Sweep<'_> {
     }
 
     /// Handles a thread that leaves a CPU although no switch to it was recorded. (On 6.18, switches from some tasks,
-    /// such as the idle task of CPU 1, are never recorded.) An idle CPU runs `at_once` any thread woken on it or moved
-    /// to it, so the thread has not waited since then. If it waited for another task, or was throttled, it waited for
-    /// an unknown part of that time.
+    /// such as the idle task of CPU 1, are never recorded.) If `at_once`, the CPU was idle, and an idle CPU runs any
+    /// thread woken on it or moved to it at once, so the thread has not waited since then. If the thread waited for
+    /// another task, or was throttled, it waited for an unknown part of that time.
     fn ran_unseen(&mut self, n: usize, since: u64, t: u64, at_once: bool) {
         let watched = self.threads[n];
         let length = t.min(watched.to).saturating_sub(since.max(watched.from));

@@ -94,7 +94,7 @@ fn measure(mut work: Work, cpu: CpuId, round: Nanos, stop: &AtomicBool) -> Resul
     Ok(Rate { unit, unit_ns: rounds[rounds.len() / 2].max(1.0), write })
 }
 
-/// The CPU time per unit in each round, in ns. Ends with the unit in which `stop` is set.
+/// Returns the CPU time per unit in each round, in ns. Ends with the unit in which `stop` is set.
 fn rounds(work: &mut Work, round: Nanos, stop: &AtomicBool) -> std::io::Result<Vec<f64>> {
     let unit = work.unit();
     let mut rounds = Vec::new();

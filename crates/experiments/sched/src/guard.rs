@@ -10,7 +10,7 @@ const BOUNDED: Nanos = Nanos::from_secs(10);
 /// Refuses a plan whose real-time threads could occupy every CPU at once without limit.
 ///
 /// # Errors
-/// The reason, with advice.
+/// The reason for the refusal, with advice.
 pub fn check(plan: &Plan, at_most: Option<Nanos>) -> Result<(), String> {
     let taken = taken(plan);
     let all = plan.system.online.len();

@@ -20,7 +20,7 @@ impl Spec {
         }
     }
 
-    /// Parses the JSON of rt-app. `source` is its name in errors.
+    /// Parses the JSON of rt-app. `source` names the text in error messages.
     ///
     /// # Errors
     /// [`SpecError::Form`] or [`SpecError::RtApp`] if the text is invalid or not supported.

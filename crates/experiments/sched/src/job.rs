@@ -29,7 +29,7 @@ pub struct Job {
 /// Conditions that end a job before its work is done. Times are CLOCK_MONOTONIC.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds<'a> {
-    /// Time at which the job ends in any case.
+    /// Time at which the job ends at the latest.
     pub until: Nanos,
     /// If one of them is set, the job ends, because its result is no longer needed.
     pub stops: [&'a AtomicBool; 2],
@@ -123,7 +123,7 @@ pub(crate) fn charged() -> Nanos {
     Nanos(t.tv_sec.unsigned_abs() * 1_000_000_000 + t.tv_nsec.unsigned_abs())
 }
 
-/// Converts work in nanoseconds to steps with `steps`.
+/// Converts the actions' work from nanoseconds to steps by calling `steps`.
 pub(crate) fn compile(actions: &[Action], steps: impl Fn(Nanos) -> u64) -> Vec<Do> {
     let one = |action: &Action| match *action {
         Action::Run(work) => Do::Steps(steps(work)),

@@ -65,8 +65,7 @@ fn settled(mut accounts: Accounts, threads: &[Ended]) -> Result<Accounts, String
     for (n, (spent, ended)) in accounts.spent.iter_mut().zip(threads).enumerate() {
         if !spent.settle(n, ended.schedstat_wait.map(|wait| wait.0)) {
             return Err(
-                "switches are missing from the trace, and /proc/thread-self/schedstat, which has the wait times, cannot be \
-                        read (CONFIG_SCHED_INFO)"
+                "switches are missing from the trace, and /proc/thread-self/schedstat, which contains the wait times, cannot be read (CONFIG_SCHED_INFO)"
                     .into(),
             );
         }
@@ -86,7 +85,7 @@ fn watched(ended: &Ended, plan: &PlanThread, always_throttled: bool) -> Watched 
 
 /// Number of phases of the RT throttling period that are tried in order to find the actual one.
 const PHASES: u64 = 10;
-/// A seed whose outcomes of chance are not one of the extremes.
+/// A seed whose random outcomes are not one of the two extremes.
 const TYPICAL: u64 = 2;
 /// Maximum relative difference between the CPU time that decides when a thread ends and the CPU time charged to it.
 const CHARGED: f64 = 0.001;

@@ -52,7 +52,7 @@ pub(crate) struct Ended {
 
 pub(crate) struct Passed {
     pub start: Nanos,
-    /// The thread that released the threads.
+    /// Thread ID of the thread that released the others.
     pub releaser: i32,
     pub threads: Vec<Ended>,
     pub trace: Traced,

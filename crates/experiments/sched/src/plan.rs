@@ -32,10 +32,10 @@ pub struct Timing {
     pub phase: Nanos,
     /// True if the kernel has PREEMPT_RT.
     pub realtime: bool,
-    /// True if this process is in a group of ordinary threads.
+    /// True if this process is in a scheduling group: a cgroup, or an autogroup.
     pub grouped: bool,
     /// Scheduling period of a kernel whose ordinary threads are scheduled by CFS, before Linux 6.6 (sched_latency_ns).
-    /// Within it, each thread gets the same share as under EEVDF, which the simulation has.
+    /// Within it, each thread gets the same share as under EEVDF, which the simulation uses.
     pub cfs: Option<Nanos>,
     /// Length of an ordinary thread's request, during which a thread of equal weight does not preempt it
     /// (base_slice_ns).
@@ -127,10 +127,11 @@ impl Plan {
         Ok(Plan { scale, pinned, free, system, threads, at_most: spec.at_most, timing: Timing::default() })
     }
 
-    /// Predicts with these bodies, which replace those of the threads; of their time on a CPU the threads are charged the
-    /// shares `charged`. An end is the median of simulations with up to `error` (a share) less and more work, and with
-    /// different outcomes of what the kernel leaves to chance; the bounds contain the ends of all, and for ordinary threads
-    /// under CFS a scheduling period more.
+    /// Predicts the ends of the threads with `bodies` in place of their own bodies. `charged` is, for each thread, the
+    /// share of its time on a CPU that is charged to it. A predicted end is the median of simulations in which the
+    /// amount of work varies by up to `error` (a share) in both directions, and so do the outcomes of what the kernel
+    /// leaves to chance. The bounds contain the ends of all simulations; for ordinary threads under CFS they are
+    /// extended by a scheduling period on each side.
     pub fn predict(&self, bodies: &[Body], charged: &[f64], error: f64, beside: Beside<'_>) -> Vec<Prediction> {
         let factors = [1.0 - error, 1.0, 1.0 + error];
         let runs =
@@ -144,7 +145,8 @@ impl Plan {
         (0..self.threads.len()).map(of).collect()
     }
 
-    /// Predicts for one outcome of what the kernel leaves to chance, with the work multiplied by `factor`.
+    /// Predicts the ends of the threads for one outcome of what the kernel leaves to chance, with the work multiplied
+    /// by `factor`.
     pub fn simulate(
         &self,
         bodies: &[Body],
@@ -235,10 +237,11 @@ impl Plan {
     }
 }
 
-/// Number of outcomes of chance for which each prediction is simulated. It is odd, so that there is a median.
+/// Number of simulations with different random outcomes for each prediction. It is odd, so that there is a median.
 const SEEDS: u64 = 15;
 
-/// Returns the median of the predictions for a thread, with the earliest and the latest end, less and plus a margin.
+/// Returns the median of the predictions for a thread, with the earliest end minus `margin`, and the latest end plus
+/// `margin`.
 fn median(mut all: Vec<Prediction>, margin: Nanos) -> Prediction {
     all.arrange_by_key(|one| one.ends_ns.unwrap_or(Nanos(u64::MAX)));
     let (first, middle, last) = (all[0].ends_ns, all[all.len() / 2], all[all.len() - 1].ends_ns);

@@ -11,10 +11,11 @@ const LONGEST_S: f64 = 3600.0;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spec {
     pub name: String,
-    /// What the experiment shows.
+    /// Description of what the experiment shows.
     pub about: String,
     pub repetitions: u32,
-    /// Time after which the threads end in any case. `None` means three times the prediction, plus two seconds.
+    /// Time after which the threads end even if their work is not done. `None` means three times the prediction, plus
+    /// two seconds.
     pub at_most: Option<Nanos>,
     /// Parts of an imported file that have no effect here.
     pub notes: Vec<String>,
@@ -43,7 +44,7 @@ pub enum Place {
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Amount {
-    /// A multiple of the scale of the experiment (`--scale`), without a break.
+    /// An amount of work, as a multiple of the experiment's scale (`--scale`), that is done without a break.
     Scaled(f64),
     Body(Body),
 }
@@ -81,7 +82,7 @@ struct FileThread {
 }
 
 impl Spec {
-    /// Parses TOML. `source` is its name in errors.
+    /// Parses TOML. `source` names the text in error messages.
     ///
     /// # Errors
     /// [`SpecError::Form`] if the text is not valid.
@@ -204,7 +205,7 @@ fn place(text: &str) -> Result<Place, String> {
     }
 }
 
-/// Converts `value`, whose unit has `unit` nanoseconds.
+/// Converts `value`, given in units of `unit` nanoseconds, to a duration.
 fn length(key: &str, value: f64, unit: f64) -> Result<Nanos, String> {
     match (0.0..=LONGEST_S * 1e9 / unit).contains(&value) {
         true => Ok(Nanos((value * unit).round() as u64)),

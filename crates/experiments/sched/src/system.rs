@@ -1,4 +1,4 @@
-//! Settings of the machine that the predictions require, and its protection against runaway threads.
+//! Reads the settings of the machine on which the predictions depend, including its protection against runaway threads.
 
 use crate::plan::Timing;
 use punctual_model::{RtLimit, SchedSettings};
@@ -12,9 +12,9 @@ use std::path::Path;
 /// Quantum assumed if the kernel does not report it (RR_TIMESLICE in include/linux/sched/rt.h).
 pub(crate) const RR_QUANTUM: Nanos = Nanos::from_millis(100);
 
-/// Base slice of a kernel for one CPU (normalized_sysctl_sched_base_slice in kernel/sched/fair.c).
+/// Base slice on a machine with one CPU (normalized_sysctl_sched_base_slice in kernel/sched/fair.c).
 const BASE_SLICE: Nanos = Nanos(700_000);
-/// Scheduling period of CFS on a kernel for one CPU (normalized_sysctl_sched_latency before Linux 6.6).
+/// Scheduling period of CFS on a machine with one CPU (normalized_sysctl_sched_latency before Linux 6.6).
 const LATENCY: Nanos = Nanos::from_millis(6);
 /// Number of ticks that are observed to find their phase.
 const TICKS: u64 = 16;
@@ -36,7 +36,7 @@ pub(crate) fn timing(root: &Path, cpus: usize) -> Timing {
     Timing { tick, phase: phase(tick, coarse, monotonic), realtime, grouped: is_grouped(root), cfs, slice }
 }
 
-/// Returns `true` if this process is in a cgroup of the controller `cpu`, or in the autogroup of its session
+/// Returns `true` if this process is in a cgroup of the `cpu` controller, or in the autogroup of its session
 /// (/proc/self/autogroup, which is empty for the root group).
 fn is_grouped(root: &Path) -> bool {
     let read = |path: &str| fs::read_to_string(root.join(path)).unwrap_or_default();

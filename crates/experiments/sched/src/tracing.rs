@@ -56,7 +56,7 @@ impl Tracing {
             return Err("the trace lost events".into());
         }
         if accounts.switches == 0 {
-            return Err("the trace has no switch of the threads".into());
+            return Err("the trace contains no context switch of the threads".into());
         }
         match accounts.missing {
             0 => Ok(accounts),

@@ -40,7 +40,8 @@ pub struct Canny {
     strength: Vec<f32>,
     thinned: Vec<f32>,
     edges: Image,
-    /// Edge pixels whose neighbours have not been examined. Each is listed at most once, so the list never grows.
+    /// Edge pixels whose neighbours have not been examined. Each is listed at most once, so the list never grows beyond
+    /// its initial capacity.
     open: Vec<u32>,
     stage: Stage,
     row: usize,

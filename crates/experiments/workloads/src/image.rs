@@ -19,7 +19,7 @@ pub enum ImageError {
 
 impl Image {
     /// # Errors
-    /// [`ImageError`] if a side is outside 8 to 8192, or if the number of pixels does not match.
+    /// [`ImageError`] if a side is not between 8 and 8192, or if the number of pixels does not match.
     pub fn new(width: usize, height: usize, pixels: Vec<u8>) -> Result<Image, ImageError> {
         let sides = 8..=8192;
         if !sides.contains(&width) || !sides.contains(&height) {
@@ -35,7 +35,7 @@ impl Image {
     /// same seed gives the same image everywhere.
     ///
     /// # Errors
-    /// [`ImageError::Size`] if a side is outside 8 to 8192.
+    /// [`ImageError::Size`] if a side is not between 8 and 8192.
     pub fn scene(width: usize, height: usize, seed: u64) -> Result<Image, ImageError> {
         let mut image = Image::new(width, height, vec![0; width.saturating_mul(height).min(1 << 26)])?;
         // Never 0, which xorshift maps to itself, and distinct for every seed.
@@ -102,7 +102,7 @@ pub(crate) fn pgm_head(width: usize, height: usize) -> Vec<u8> {
     head.into_bytes()
 }
 
-/// Marsaglia's xorshift, which is good enough for an image.
+/// Marsaglia's xorshift generator; its randomness is sufficient for an image.
 struct Random(u64);
 
 impl Random {

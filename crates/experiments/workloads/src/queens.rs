@@ -81,7 +81,7 @@ impl Queens {
 mod tests {
     use super::*;
 
-    /// Known counts (OEIS A000170).
+    /// Known numbers of solutions by board size (OEIS A000170).
     const COUNTS: [(u32, u64); 7] = [(4, 2), (5, 10), (6, 4), (7, 40), (8, 92), (9, 352), (10, 724)];
 
     #[test]

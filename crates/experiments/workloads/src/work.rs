@@ -59,7 +59,7 @@ pub enum WorkError {
     NoFile,
 }
 
-/// Board size for N queens. A pass takes some tens of milliseconds.
+/// Board size for N queens. A pass takes a few tens of milliseconds.
 const BOARD: u32 = 11;
 
 /// The workload of a thread; large states are boxed.

@@ -24,7 +24,7 @@ impl Check {
     }
 }
 
-/// Returns the overall outcome: a failure takes precedence, then anything unknown.
+/// Returns the overall outcome: a failure takes precedence, then an unknown outcome.
 pub fn worst(checks: &[Check]) -> Outcome {
     let any = |outcome| checks.iter().any(|check| check.outcome == outcome);
     match (any(Outcome::Fail), any(Outcome::Unknown)) {

@@ -108,7 +108,7 @@ fn clear(site: &Site, store: &Store, notes: &mut Vec<String>) -> Result<Option<R
     }
     if site.is_trial_of(&old.id) != Some(false) && old.stage == Stage::Armed && crate::place::is_live(site) {
         let what = format!(
-            "{} is on trial in this boot: run run `punctual kernel commit` or `punctual kernel rollback` first",
+            "{} is on trial in this boot: run `punctual kernel commit` or `punctual kernel rollback` first",
             old.release
         );
         return Err(DeployError::Refused(what));

@@ -100,7 +100,7 @@ fn record_event(site: &Site, store: &Store, record: &Record, what: What, detail:
     store.append(&Event { id: record.id.clone(), boot_id, uptime_s: site.sys.boottime_s(), what, detail })
 }
 
-/// Reboots: cleanly if possible, otherwise immediately, otherwise through the watchdog.
+/// Reboots: cleanly if possible, otherwise immediately, and if that fails as well, through the watchdog.
 fn back(site: &Site, store: &Store, record: &Record) {
     let detail = format!("it was not committed within {} s", record.limit_s);
     let _ = record_event(site, store, record, What::Late, detail);

@@ -14,11 +14,11 @@ use std::path::Path;
 pub(crate) const PROGRAM: &str = "/var/lib/punctual/deploy/punctual";
 const UNIT: &str = "/etc/systemd/system/punctual-trial.service";
 const WANTS: &str = "/etc/systemd/system/sysinit.target.d/60-punctual-trial.conf";
-/// Timeout in seconds of the watchdog's driver from the initramfs to the start of the guard.
+/// Watchdog timeout in seconds that the driver uses from the initramfs until the guard starts.
 const HEARTBEAT_S: u32 = 120;
 
-/// Returns the systemd unit of the guard, and the drop-in file that starts it; empty without systemd. The unit has no
-/// dependencies, because it has to run even if half of the other units fail.
+/// Returns the systemd unit of the guard, and the drop-in file that starts it; empty if the machine has no systemd. The
+/// unit has no dependencies, because it has to run even if half of the other units fail.
 pub(crate) fn units(site: &Site) -> Vec<Edit> {
     let has_systemd = ["/run/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"];
     if !has_systemd.iter().any(|path| site.at(path).is_dir()) {

@@ -12,7 +12,7 @@ pub struct Inventory(pub BTreeMap<String, Option<Vec<String>>>);
 pub struct Lost {
     /// Missing devices, for example `spi: spi0.0 spidev`.
     pub devices: Vec<String>,
-    /// Kinds that could be read in only one of the two kernels.
+    /// Kinds of devices that could be read under only one of the two kernels.
     pub unknown: Vec<String>,
 }
 
@@ -122,7 +122,8 @@ fn i2c(view: &dyn Machine, folder: &str, entry: &str) -> Option<String> {
     Some(format!("{} at {address}", text(view, &format!("{folder}/{entry}/name")).unwrap_or_default()))
 }
 
-/// Gives all GPIO chips the same name, so that only their number is compared: the chips themselves are merely numbered.
+/// Gives all GPIO chips the same name, so that only the number of chips is compared: their own names are consecutive
+/// numbers.
 fn chip(_: &dyn Machine, _: &str, entry: &str) -> Option<String> {
     entry.starts_with("gpiochip").then(|| "gpiochip".to_owned())
 }

@@ -1,10 +1,10 @@
 //! Installs kernels beside the running one, tries them in one boot, verifies them, and keeps them or returns to the old
 //! one.
 //!
-//! [`deploy()`] checks first and saves what it will install where ([`Record`]), then copies the files into separate
-//! folders, creates a boot entry and arms it for one boot. In that boot [`guard()`] feeds the watchdog and reboots into
-//! the old kernel unless [`commit()`] comes in time, which requires a passed [`verify()`]. [`rollback()`] removes all
-//! of it. See docs/deploy.md.
+//! [`deploy()`] checks first and records which files it will install where ([`Record`]), then copies the files into
+//! separate folders, creates a boot entry and arms it for one boot. In that boot [`guard()`] feeds the watchdog and
+//! reboots into the old kernel unless [`commit()`] comes in time, which requires a passed [`verify()`]. [`rollback()`]
+//! removes everything that was installed. See docs/deploy.md.
 //!
 //! Architecture invariant: this crate never overwrites a file that it did not create, and the default boot does not
 //! change before a commit. The loader's files are changed only through the journal of `fix`.

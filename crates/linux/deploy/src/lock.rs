@@ -1,4 +1,4 @@
-//! Allows one deployment at a time.
+//! Allows only one deployment at a time.
 
 use crate::error::{DeployError, errno, file};
 use punctual_watchdog::{PROGRAMS, Share, lock};
@@ -9,7 +9,7 @@ use std::path::Path;
 #[derive(Debug)]
 pub(crate) struct Lock(#[allow(dead_code)] OwnedFd);
 
-/// Takes the lock, waiting for another holder as long as its programs may take.
+/// Takes the lock, waiting for another holder for at most as long as the programs that it runs may take.
 pub(crate) fn take(folder: &Path) -> Result<Lock, DeployError> {
     let fd = opened(folder)?;
     lock(&fd, Share::Exclusive, PROGRAMS, &mut |_| {}).map_err(file("lock", folder))?;

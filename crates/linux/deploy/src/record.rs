@@ -21,7 +21,7 @@ pub enum Stage {
     Placing,
     /// All files exist, but no boot entry refers to them.
     Placed,
-    /// The next boot tries the kernel, the current boot tries it, or it was tried.
+    /// The kernel will be tried in the next boot, is being tried in the current boot, or was tried.
     Armed,
     /// The deployed kernel is the default.
     Committed,
@@ -45,7 +45,8 @@ pub struct Record {
     pub boot_id: String,
     /// The kernel that was running when this one was copied.
     pub old_release: String,
-    /// Seconds after the start of the trial boot after which the guard returns to the old kernel, unless committed.
+    /// Time in seconds from the start of the trial boot after which the guard returns to the old kernel, unless the
+    /// trial has been committed.
     pub limit_s: u64,
     /// The folder of the kernel's boot files: `/boot/punctual/RELEASE`.
     pub boot_folder: PathBuf,
@@ -134,7 +135,7 @@ impl Store {
         }
     }
 
-    /// Replaces the record; synced when this returns.
+    /// Replaces the record. When this returns, the new record is on disk.
     ///
     /// # Errors
     /// The record cannot be written; the old one stays intact.
@@ -157,7 +158,7 @@ impl Store {
         }
     }
 
-    /// Appends an event; synced when this returns.
+    /// Appends an event. When this returns, the event is on disk.
     pub fn append(&self, event: &Event) -> Result<(), DeployError> {
         let path = self.folder.join("events.jsonl");
         let mut line = serde_json::to_string(event)
@@ -185,7 +186,7 @@ fn make_private(folder: &Path) -> Result<(), DeployError> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(file("make", folder))
 }
 
-/// Makes the names in a folder persistent.
+/// Syncs a folder, so that the names in it survive a power failure.
 pub(crate) fn sync_folder(folder: &Path) -> Result<(), DeployError> {
     let fd =
         open(folder, OFlags::DIRECTORY | OFlags::RDONLY, rustix::fs::Mode::empty()).map_err(errno("open", folder))?;

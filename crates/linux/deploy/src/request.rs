@@ -1,7 +1,8 @@
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
     pub is_rt: bool,
-    /// Seconds after the start of the trial boot after which the guard returns to the old kernel, unless committed.
+    /// Time in seconds from the start of the trial boot after which the guard returns to the old kernel, unless the
+    /// trial has been committed.
     pub limit_s: u64,
     /// True if someone is at the machine, so that a trial without automatic fallback is accepted.
     pub manual_recovery: bool,

@@ -22,7 +22,7 @@ pub enum Back {
 }
 
 /// Removes the deployment, committed or not: first the loader's files, then the kernel's. The files of a running kernel
-/// stay until another one runs.
+/// stay until another kernel runs.
 ///
 /// # Errors
 /// A file of the loader was changed by someone else; nothing more is removed, because the loader may still boot those

@@ -91,7 +91,7 @@ fn why(events: &[Event]) -> String {
             )
         }
         (None, None, None) => {
-            "the guard (punctual kernel guard) never ran: it panicked, the watchdog reset it, or it was not booted"
+            "the guard (punctual kernel guard) never ran: the kernel panicked, the watchdog reset it, or it was not booted"
                 .to_owned()
         }
     }

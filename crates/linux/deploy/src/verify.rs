@@ -176,7 +176,7 @@ fn measured(latency: Result<(Option<bool>, String), String>) -> Check {
     match latency {
         // The limit depends on the application, so there is no default.
         Ok((None, found)) => {
-            let found = format!("{found}: not judged, as no limit was given");
+            let found = format!("{found}: not judged, because no limit was given");
             Check::new("latency", Outcome::Warn, found, "punctual kernel verify --deadline TIME")
         }
         Ok((Some(is_good), found)) => {

@@ -75,8 +75,8 @@ fn i6300esb(site: &Site) -> Option<u64> {
 }
 
 /// Arms the watchdog as its driver does (drivers/watchdog/i6300esb.c): two timers with units of 2^-9 s, unlocked by
-/// 0x80 and 0x86, reset at the end of the second. Uses GRUB's setpci and memrw; if the firmware has moved the
-/// registers, GRUB restarts and then boots the default.
+/// 0x80 and 0x86, which reset the machine when the second one ends. Uses GRUB's setpci and memrw; if the firmware has
+/// moved the registers, GRUB restarts and then boots the default.
 fn arm_i6300esb(registers: u64, seconds: u32) -> Vec<String> {
     let reload = registers + 0xc;
     let unlock = || [format!("write_word {reload:#x} 0x80"), format!("write_word {reload:#x} 0x86")];

@@ -19,9 +19,9 @@ pub struct BuildResult<'a> {
     log: &'a Path,
     /// Number of objects to compile; null if unknown.
     objects: Option<usize>,
-    /// ARCH of the kernel's make.
+    /// Value of `ARCH` for the kernel's make.
     arch: Arch,
-    /// Time in seconds, including pauses.
+    /// Duration of the build in seconds, including pauses.
     lasted_s: f64,
     /// Time in seconds for which the build was paused because the temperature was too high.
     paused_s: f64,

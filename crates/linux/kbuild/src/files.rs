@@ -1,4 +1,4 @@
-//! Files that are complete or absent, and their checksums.
+//! Writes files so that they are either complete or absent, and computes checksums of files.
 
 use crate::KbuildError;
 use punctual_directory::{Dir, Whose};

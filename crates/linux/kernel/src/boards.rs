@@ -84,7 +84,7 @@ impl Arch {
 pub enum BootWay {
     /// The board boots through config.txt and tryboot.txt.
     RaspberryPi,
-    /// The board boots through EFI, GRUB or U-Boot; which of them is detected on the machine.
+    /// The board boots through EFI, GRUB or U-Boot; the one in use is detected on the machine.
     Firmware,
 }
 
@@ -163,7 +163,7 @@ pub enum BoardError {
         "the machine does not report its architecture (/proc/sys/kernel/arch, since Linux 6.1): give the board with --board {0}"
     )]
     NoArchitecture(String),
-    /// A kernel for another architecture would not help, so only boards of this one are listed.
+    /// A kernel for another architecture would not help, so only boards of this architecture are listed.
     #[error(
         "{model}, {machine} is not a known board: {}",
         if known.is_empty() {

@@ -79,7 +79,7 @@ fn dumpmachine(compiler: &str) -> Result<String, String> {
     let ran = run(Command::new(compiler).arg("-dumpmachine"), b"", "see the line below").map_err(|e| e.to_string())?;
     match ran.status.success() {
         true => Ok(String::from_utf8_lossy(&ran.stdout).trim().to_owned()),
-        false => Err(format!("{compiler} ends with {}: {}", ran.status, last_lines(&ran.stderr, 1))),
+        false => Err(format!("{compiler} ended with {}: {}", ran.status, last_lines(&ran.stderr, 1))),
     }
 }
 

@@ -2,8 +2,8 @@
 //! published patch fits a source tree exactly ([`patch`]), what a build needs beforehand ([`preflight()`]), and whether
 //! a configuration has what was requested ([`config`]).
 //!
-//! Boards are `boards/*.toml` at the repository's root, series and packages are `versions.toml`: data with its source
-//! and how it was verified.
+//! Boards are described in `boards/*.toml` at the repository's root, series and packages in `versions.toml`. Each entry
+//! states its source and how it was verified.
 //!
 //! Architecture invariant: a plan is a pure function, so a plan for a recorded machine is made in the same way as for a
 //! live one. Programs are run by [`host`] (compilers), [`patch`] (xz, gpgv, sha256sum, patch) and [`config::make`]

@@ -12,7 +12,7 @@ const DATA: &str = include_str!("../versions.toml");
 pub enum RtBy {
     /// PREEMPT_RT is in mainline: EXPERT and PREEMPT_RT have to be set, and nothing is patched.
     Mainline,
-    /// The published patch is needed, which exists for specific releases.
+    /// The published patch is needed; it exists only for specific releases.
     StableRt,
 }
 
@@ -23,7 +23,7 @@ pub struct SeriesEntry {
     pub rt: RtBy,
     /// The newest patched release known to this table; `None` to look it up in the published index.
     pub newest_rt: Option<Patched>,
-    /// A patched release that the Raspberry Pi's branch of the series is known to have been at.
+    /// A release with a published patch at which the Raspberry Pi's branch of the series is known to have been.
     pub pi_rt: Option<Patched>,
     pub archs: Vec<Arch>,
     /// Year and month in which maintenance of the series ended; `None` if it is still maintained.

@@ -41,7 +41,7 @@ pub struct Step {
     pub commit: String,
     pub subject: String,
     pub outcome: StepOutcome,
-    /// The worst wakeup, or what went wrong.
+    /// A description of the worst wakeup, or of what went wrong.
     pub why: String,
 }
 
@@ -233,7 +233,7 @@ mod tests {
     use punctual_vm::Arch;
     use std::process::Command;
 
-    /// Creates a tree whose "kernel" is a file with the number of the commit; 5 and 6 do not build.
+    /// Creates a tree whose "kernel" is a file with the number of the commit; commits 5 and 6 do not build.
     fn tree(folder: &Path, commits: u32) {
         let git = |words: &[&str]| {
             let mut command = Command::new("git");

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Time limit, sufficient for a kernel on a small board.
+/// Time limit of one build, sufficient for a kernel on a small board.
 const BUILD: std::time::Duration = std::time::Duration::from_secs(24 * 3600);
 
 #[derive(Clone, Debug)]
@@ -13,7 +13,7 @@ pub struct Build {
     pub arch: Arch,
     /// Additional arguments of make: `LLVM=1`, `CROSS_COMPILE=…`.
     pub make: Vec<String>,
-    /// Value of make's -j.
+    /// Number of parallel jobs: make's -j.
     pub jobs: usize,
 }
 

@@ -18,7 +18,7 @@ pub struct LabOptions {
     pub memory_mib: u32,
     /// Total measurement time on the guest's clock.
     pub duration: Nanos,
-    /// Time before recording, in each phase.
+    /// Duration of the warm-up in each phase; nothing is recorded during that time.
     pub warmup: Nanos,
     /// Period of the measuring threads.
     pub period: Nanos,
@@ -36,8 +36,8 @@ pub struct LabOptions {
 }
 
 impl LabOptions {
-    /// Creates options with the defaults: one CPU at 500 million instructions per second (2 ns each: about a Cortex-A72
-    /// in kernel code), 2 s of measurement, a period of 1 ms.
+    /// Creates options with the defaults: one CPU at 500 million instructions per second (2 ns each: about the speed of
+    /// a Cortex-A72 in kernel code), 2 s of measurement, a period of 1 ms.
     pub fn new(kernel: Kernel, machine: Machine, program: Vec<u8>, loads: Vec<String>) -> LabOptions {
         LabOptions {
             kernel,

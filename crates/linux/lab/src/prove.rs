@@ -92,7 +92,8 @@ fn refuse_used(out: &Path) -> Result<(), LabError> {
     }
 }
 
-/// Returns a temporary folder on the same file system, so that the run directory appears complete.
+/// Returns a temporary folder on the same file system, so that the run directory is complete from the moment at which
+/// it appears.
 fn aside(out: &Path) -> PathBuf {
     let mut name = std::ffi::OsString::from(".");
     name.push(out.file_name().unwrap_or_default());

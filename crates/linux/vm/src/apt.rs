@@ -18,7 +18,7 @@ const REMEDY: &str = "without apt, give a kernel image or build folder with --ke
 /// Files of /etc/apt that name the distribution itself, not third parties.
 const OWN_SOURCES: [&str; 5] = ["debian.sources", "ubuntu.sources", "raspi.sources", "raspi.list", "debian.list"];
 
-/// Arguments that select a system from scratch (apt-patterns(7)).
+/// Arguments of apt-get that select the packages of a minimal new system (apt-patterns(7)).
 const SYSTEM: [&str; 5] = ["install", "-y", "-q", "--no-install-recommends", "?essential"];
 
 pub(crate) struct Apt {
@@ -29,7 +29,7 @@ pub(crate) struct Apt {
 }
 
 impl Apt {
-    /// Creates the private state if it is missing and fetches old lists again.
+    /// Creates the private state if it is missing and fetches outdated package lists again.
     pub fn open(cache: &Cache, arch: Arch) -> Result<Apt, VmError> {
         Apt::open_suite(cache, arch, "")
     }

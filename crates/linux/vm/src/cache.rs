@@ -1,4 +1,4 @@
-//! The cache of downloads: outside any repository, filled once, shared by all.
+//! The cache of downloads, which is outside any repository, so that all of them share it.
 
 use crate::error::VmError;
 use punctual_directory::{Dir, Error, Kind, Whose};
@@ -14,7 +14,7 @@ pub struct Cache {
 
 impl Cache {
     /// Returns the cache `$XDG_CACHE_HOME/punctual/lab`, or the one below `~/.cache`; for root below `/var/cache`,
-    /// because `HOME` may be that of the user who called sudo.
+    /// because `HOME` may belong to the user who called sudo.
     ///
     /// # Errors
     /// Neither variable is set.
@@ -65,7 +65,7 @@ impl Cache {
     }
 
     /// Takes a lock, which is held until the file is dropped; the kernel releases it when the process ends (flock(2)).
-    /// Waits for another holder as long as its programs may take.
+    /// Waits for another holder for at most as long as the programs that it runs may take.
     pub(crate) fn lock(&self, name: &str) -> Result<File, VmError> {
         let name = format!(".lock-{name}");
         let file = self.dir()?.update(&name).map_err(failed)?;

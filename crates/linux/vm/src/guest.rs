@@ -11,7 +11,7 @@ pub enum Clock {
     /// One instruction takes 2^shift ns, and idle time passes immediately (QEMU's `-icount shift=N,sleep=off`): the
     /// same boot gives the same bytes. This model has neither caches nor firmware interrupts.
     Virtual {
-        /// Virtual duration of an instruction as a power of two of nanoseconds (QEMU's `-icount shift`): the exponent, 0 to 10.
+        /// Exponent of the virtual duration of an instruction, which is 2^shift ns (QEMU's `-icount shift`), 0 to 10.
         shift: u8,
     },
 }
@@ -75,7 +75,8 @@ pub struct Guest {
     /// Raw disk images, writable: /dev/vda and so on, once the modules virtio_pci and virtio_blk are loaded.
     pub images: Vec<PathBuf>,
     /// An empty file to which the writes and flushes of the first image are logged, in order, as dm-log-writes does
-    /// (Documentation/admin-guide/device-mapper/log-writes.rst, QEMU's blklogwrites). Without one, flushes are ignored.
+    /// (Documentation/admin-guide/device-mapper/log-writes.rst, QEMU's blklogwrites). Without this file, flushes are
+    /// ignored.
     pub write_log: Option<PathBuf>,
     /// A static BusyBox; `None` to use the distribution's package.
     pub busybox: Option<PathBuf>,

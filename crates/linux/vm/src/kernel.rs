@@ -107,8 +107,8 @@ pub fn busybox(arch: Arch, cache: &Cache) -> Result<PathBuf, VmError> {
     package_file("busybox-static", arch, "bin/busybox", cache)
 }
 
-/// Returns the path of a file of a package, by its path in the package. Downloads the package if it is not in the
-/// cache.
+/// Returns the cached path of a package's file; `file` is its path in the package. Downloads the package if it is not
+/// in the cache.
 pub(crate) fn package_file(package: &str, arch: Arch, file: &str, cache: &Cache) -> Result<PathBuf, VmError> {
     let folder = package_folder(package, arch, cache)?;
     let path = folder.join(file);

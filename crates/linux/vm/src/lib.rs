@@ -1,5 +1,5 @@
 //! Boots real kernels in QEMU: downloads them from the distribution, packs an initramfs around any static program and a
-//! shell script, runs it, and returns exit code, files and console.
+//! shell script, runs the script, and returns its exit code, the fetched files and the console output.
 //!
 //! Under [`Clock::Virtual`] the guest's clock counts instructions (QEMU's `-icount`), so the guest's measurements do
 //! not depend on the host's load, and the same boot gives the same bytes.

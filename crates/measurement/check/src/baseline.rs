@@ -9,10 +9,10 @@ use std::collections::BTreeMap;
 #[error("not a document of `punctual check --json`: {0}")]
 pub struct BaselineError(#[from] serde_json::Error);
 
-/// The findings of an earlier check: the line and count of each. Line numbers change, so for each function as many
-/// findings are known as the earlier check had, starting with those on the same line. An event near the first cycle may
-/// be found before or within that cycle, so a finding is also known if the earlier check had it in the other position
-/// at least as often.
+/// The findings of an earlier check, each with its line and its count. Line numbers change, so for each function as
+/// many findings are known as the earlier check had, starting with those on the same line. An event near the first
+/// cycle may be found before or within that cycle, so a finding is also known if the earlier check had it in the other
+/// position at least as often.
 #[derive(Clone, Debug, Default)]
 pub struct Baseline(BTreeMap<Identity, Vec<(Option<u32>, u64)>>);
 
@@ -46,7 +46,7 @@ impl Baseline {
         Ok(Baseline(known))
     }
 
-    /// Marks known findings; only new ones fail the check.
+    /// Marks known findings; only new findings fail the check.
     pub fn mark(&self, check: &mut Check) {
         let mut left = self.0.clone();
         let mut take = |finding: &mut CheckFinding, is_in_cycle: bool, same_line: bool| {

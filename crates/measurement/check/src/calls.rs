@@ -6,7 +6,7 @@ use punctual_cycles::{Release, WaitCall};
 /// The operation of futex(2), without its flags (FUTEX_CMD_MASK).
 const FUTEX_COMMAND: u64 = 0x7f;
 
-/// What may be wrong at a place.
+/// What may be wrong at a place in the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum What {
     PageFault,
@@ -24,7 +24,7 @@ pub enum What {
     Timeout,
     /// A futex without priority inheritance; the functions on the stack show whether it is a lock.
     Futex,
-    /// A lock with priority inheritance, of the program or in the kernel, which is allowed.
+    /// A lock with priority inheritance, in the program or in the kernel. Waiting for it is allowed.
     Allowed,
     /// Any other wait.
     Blocking,
@@ -66,7 +66,7 @@ pub struct Meaning {
     pub if_slept: What,
     /// The kind of release that the thread waits for if it sleeps in the call.
     pub release: Release,
-    /// The value that the call returns when its timeout expires, and the kind of release that the timeout then is.
+    /// The value that the call returns when its timeout expires, and the kind of release that this expiry is.
     pub timeout: Option<(i64, Release)>,
     /// The clock of the call's timeout (clock_gettime(2)), if the caller can choose it.
     pub clock: Option<i32>,
@@ -82,7 +82,8 @@ pub struct Meaning {
     pub opens: Option<FileKind>,
     /// True if the call may release a thread's cycle, even if the thread did not have to sleep in it.
     pub is_wait: bool,
-    /// True if the timer slack applies to its timeout even in a real-time thread (before Linux 6.10), as with a futex.
+    /// True if the timer slack applies to the call's timeout even in a real-time thread (before Linux 6.10), as with a
+    /// futex.
     pub has_slack: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What descriptors of a program refer to: /proc/PID/fd.
+//! Determines what the descriptors of a program refer to, from /proc/PID/fd.
 
 use punctual_cycles::Release;
 
@@ -7,7 +7,7 @@ use punctual_cycles::Release;
 pub enum FileKind {
     /// A file on a disk, or on a file system that is not known to be in memory.
     Disk,
-    /// A file in memory, of the kernel (/proc, /sys), or /dev/null and the like.
+    /// A file in memory, a file of the kernel (/proc, /sys), or a device such as /dev/null.
     Memory,
     Terminal,
     Pipe,

@@ -11,7 +11,7 @@ use punctual_model::{CheckCycles, CheckFinding, CheckThread};
 use punctual_units::{Nanos, Scheduling};
 use std::collections::BTreeMap;
 
-/// When real-time work starts.
+/// The time at which real-time work starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Begin {
     /// Real-time work of each thread starts with its first cycle.
@@ -68,7 +68,7 @@ enum Moment {
     InCycle,
 }
 
-/// Returns the threads, real-time ones first, and the findings, worst first.
+/// Returns the threads, real-time threads first, and the findings, worst findings first.
 pub fn judge(recording: &Recording, setting: &Setting) -> (Vec<CheckThread>, Vec<CheckFinding>) {
     let looked: Vec<Looked> = recording.threads.iter().map(look).collect();
     let mut findings = Findings::new(recording);
@@ -322,7 +322,7 @@ fn overruns(findings: &mut Findings, one: &Looked, setting: &Setting) {
     }
 }
 
-/// Checks policy, CPUs, timer slack, locked memory.
+/// Checks policy, CPUs, timer slack and locked memory.
 fn settings(findings: &mut Findings, one: &Looked, setting: &Setting) {
     let thread = one.thread;
     let scheduling = thread.scheduling.filter(|scheduling| setting.sees_calls && is_real_time(*scheduling));

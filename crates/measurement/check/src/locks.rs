@@ -1,5 +1,5 @@
-//! Mutexes that threads take without waiting: a uprobe on pthread_mutex_lock of the GNU C library, which reads the kind
-//! of the mutex.
+//! Observes the mutexes that threads take without waiting, with a uprobe on pthread_mutex_lock of the GNU C library
+//! that reads the kind of each mutex.
 
 use crate::recorder::{Probeable, Recorder};
 use crate::sources::{LOCK, SMALL_STACK, Tags};
@@ -54,8 +54,8 @@ pub struct Locks {
 }
 
 impl Locks {
-    /// Starts the observation of locks once there are real-time threads, and ends it when it costs too much; then
-    /// returns a note for the user. Without this observation, locks for which no thread has to wait are not seen.
+    /// Starts the observation of locks once there are real-time threads, and ends it when it costs too much; in that
+    /// case, returns a note for the user. Without this observation, locks for which no thread has to wait are not seen.
     pub fn look<S: System>(
         &mut self,
         tracefs: Option<&Tracefs>,
@@ -71,7 +71,7 @@ impl Locks {
             self.is_over = true;
             let time = time / 1_000_000;
             return Some(format!(
-                "which threads take a lock was observed for only {time} ms, because of {rate} calls a second"
+                "which threads take locks was observed for only {time} ms, because there were {rate} calls a second"
             ));
         }
         if self.is_over || recorder.real_time_tids().is_empty() {

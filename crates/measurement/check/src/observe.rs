@@ -45,8 +45,8 @@ const STARTING: u32 = 5;
 const BUSY: u32 = 3;
 /// Time allowed for the program to end after SIGTERM.
 const FOR_END: Nanos = Nanos(2_000_000_000);
-/// Time allowed for the work before and after the observation: events are opened; records are judged, debug information
-/// is read.
+/// Time allowed for the work before and after the observation: opening the events, judging the records, and reading
+/// debug information.
 const AROUND: std::time::Duration = std::time::Duration::from_secs(120);
 /// PERF_COUNT_SW_PAGE_FAULTS; the next two are PERF_COUNT_SW_PAGE_FAULTS_MIN and PERF_COUNT_SW_PAGE_FAULTS_MAJ.
 const SW_FAULTS: u64 = 2;
@@ -184,7 +184,7 @@ struct Session {
     marked: Option<u64>,
     /// Number of consecutive reads in which a thread without real-time policy hit too many probes.
     busy: u32,
-    /// A bit for each check during the last second: a thread was running or new, and none was real-time.
+    /// One bit for each check during the last second. It is set if a thread was running or new, and none was real-time.
     starting: u32,
     /// Number of threads at the last check.
     seen: usize,
@@ -348,7 +348,7 @@ impl Session {
             self.end_program(&mut child, status.is_some());
         }
         if status.is_none() && self.starting.count_ones() >= STARTING {
-            let why = "there was none so far, and the program was busy in the last second: if it is still starting, give a longer --duration";
+            let why = "there has been none so far, and the program was busy in the last second: if it is still starting, give a longer --duration";
             self.miss("real-time threads", why.into());
         }
         let is_failure = status.is_some_and(|status| !status.success());

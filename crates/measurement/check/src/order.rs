@@ -37,7 +37,7 @@ impl Order {
         &self.0
     }
 
-    /// Returns violations of the order: the less urgent thread, and a sentence.
+    /// Returns the violations of the order, each as the less urgent thread and a sentence about the violation.
     pub(crate) fn broken(
         &self,
         looked: &[Looked],

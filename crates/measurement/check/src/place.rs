@@ -1,4 +1,4 @@
-//! Selects and names the function of a stack that is reported.
+//! Selects the function on a stack that a finding reports, and names it.
 
 use crate::recording::Place;
 use crate::rules::Rule;
@@ -46,8 +46,9 @@ fn is_own_source(frame: &CheckFrame) -> bool {
     frame.file.as_ref().is_none_or(|file| !FOREIGN.iter().any(|part| file.contains(part)))
 }
 
-/// Returns the innermost function of the program itself, preferably one with a line; else of a library other than the C
-/// and C++ library; else the innermost function with a name.
+/// Returns the innermost function of the program itself, preferably one with a line. If there is none, returns the
+/// innermost function of a library other than the C and C++ library; if there is none either, the innermost function
+/// with a name.
 pub fn location(place: &Place) -> Option<CheckFrame> {
     let own = || place.stack.iter().filter(|frame| is_own_module(frame) && is_own_source(frame));
     let lined = own().find(|frame| frame.file.is_some());
@@ -60,7 +61,7 @@ pub fn location(place: &Place) -> Option<CheckFrame> {
     Some(CheckFrame { address, ..found.clone() })
 }
 
-/// Returns the names of the innermost functions.
+/// Returns the names of the `most` innermost functions.
 pub fn function_names(place: &Place, most: usize) -> Vec<&str> {
     place.stack.iter().take(most).filter_map(|frame| frame.function.as_deref()).collect()
 }

@@ -1,4 +1,4 @@
-//! Probes allocators with uprobes, or with per-thread breakpoints if uprobes would slow the others.
+//! Probes allocators with uprobes, or with per-thread breakpoints if uprobes would slow the other threads.
 
 use crate::recorder::{Probeable, Recorder};
 use crate::sources::{PROBES, SMALL_STACK};
@@ -9,8 +9,8 @@ use punctual_stacks::FileId;
 use punctual_tracefs::{Tracefs, Uprobe};
 use std::collections::HashSet;
 
-/// Hits of probes by one thread without real-time policy, per second, above which they are removed: each takes up to 4
-/// µs, so this is 8 % of its time.
+/// Number of probe hits per second by one thread without real-time policy above which the probes are removed. Each hit
+/// takes up to 4 µs, so this is 8 % of the thread's time.
 pub const MOST_HITS: u64 = 20_000;
 /// Functions with a breakpoint, each in a debug register.
 const BREAKPOINTS: [&str; 4] = ["malloc", "free", "realloc", "calloc"];

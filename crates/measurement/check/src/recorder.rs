@@ -26,7 +26,7 @@ use timers::Timers;
 /// Number of innermost frames that distinguish places.
 const KEY_FRAMES: usize = 8;
 const MOST_FRAMES: usize = 96;
-/// Maximum number of waits and occurrences of all threads, some 300 MB.
+/// Maximum number of waits and occurrences that are kept for all threads together, about 300 MB.
 const MOST: usize = 1 << 22;
 
 /// A system call that has not returned.
@@ -38,7 +38,7 @@ struct Open {
     cpu: u64,
     /// Time at which the call's own timeout expires.
     due: Option<u64>,
-    /// When another timer that ended the call was due, and its kind.
+    /// Due time of another timer that ended the call, and the kind of release.
     timer: Option<(u64, Release)>,
 }
 
@@ -104,7 +104,7 @@ pub struct Recorder<S> {
     strangers: HashMap<i32, (u8, bool)>,
     timers: Timers,
     probeable: Vec<Probeable>,
-    /// C libraries that were mapped, with the function that locks a mutex, until they are probed.
+    /// Mapped C libraries that have not been probed yet, with the function that locks a mutex.
     pub lockable: Vec<Probeable>,
     /// Number of calls of the function that locks a mutex since the last check.
     pub lock_hits: u64,
@@ -181,7 +181,7 @@ impl<S: System> Recorder<S> {
         std::mem::take(&mut self.probeable)
     }
 
-    /// Records that faults in this page are caused by a probe in it, wherever it is mapped.
+    /// Records that faults in this page are caused by a probe, wherever the page is mapped.
     pub fn probed(&mut self, file: FileId, offset: u64) {
         self.probed_places.push((file, offset));
         let pids: Vec<i32> = self.processes.keys().copied().collect();
@@ -324,7 +324,8 @@ impl<S: System> Recorder<S> {
         self.threads.values().filter(|running| running.is_real_time()).map(|running| running.thread.tid).collect()
     }
 
-    /// Returns the thread without real-time policy that hit most probes since the last call, and the number of hits.
+    /// Returns the thread without real-time policy that hit the most probes since the last call, and the number of
+    /// hits.
     pub fn take_busiest(&mut self) -> Option<(String, u64)> {
         let busiest =
             self.threads.values().filter(|running| !running.is_real_time()).max_by_key(|running| running.probes);

@@ -16,7 +16,7 @@ pub struct Occurrence {
     pub duration: Option<u64>,
 }
 
-/// The waker of a thread.
+/// What woke a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waker {
     /// A timer or device.
@@ -35,7 +35,7 @@ pub struct Waited {
     pub waker: Option<Waker>,
     /// True if the timeout of the wait may be late by the timer slack.
     pub has_slack: bool,
-    /// CPU time of the thread before and after the wait, ns.
+    /// CPU time that the thread had used before the wait, ns.
     pub cpu_before: u64,
     pub cpu_after: u64,
 }

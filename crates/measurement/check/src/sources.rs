@@ -8,14 +8,15 @@ use std::path::Path;
 /// TRACE_FLAG_HARDIRQ, TRACE_FLAG_SOFTIRQ, TRACE_FLAG_NMI of include/linux/trace_events.h.
 pub const IN_INTERRUPT: u64 = 0x08 | 0x10 | 0x40;
 
-/// Bytes of stack with every record: usually enough for the function that is to blame.
+/// Number of bytes of stack that are copied with every record; usually enough to find the function that is to blame.
 pub const SMALL_STACK: u32 = 2048;
-/// Bytes of stack in the records that are enabled for a while if the small copy was too short.
+/// Number of bytes of stack in the records that are enabled for a while if the small copy was too short.
 pub const DEEP_STACK: u32 = 32 << 10;
 /// Bit that marks the tags of records with [`DEEP_STACK`].
 pub const DEEP: u32 = 1 << 16;
 
-/// Functions that allocate: of the C library, jemalloc, mimalloc, tcmalloc, also with the prefixes of their Rust crates.
+/// Functions that allocate memory, from the C library, jemalloc, mimalloc and tcmalloc, also with the prefixes that the
+/// Rust crates of these libraries add.
 pub const ALLOCATORS: &[&str] = &[
     "malloc",
     "free",

@@ -83,8 +83,8 @@ impl Known {
         all
     }
 
-    /// Returns latencies that have no bin, including the largest, the smallest and the last one if these have none. The
-    /// others are equal.
+    /// Returns latencies that have no bin, including the largest, the smallest and the last one if these have no bin.
+    /// All other latencies are equal.
     fn beyond(&self, binned: &[u64]) -> Vec<u64> {
         let count = self.cycles - binned.len() as u64;
         let floor = self.bins.len() as u64;

@@ -17,11 +17,12 @@ use std::path::PathBuf;
 pub struct Options {
     /// `-a`: CPUs for the threads; all CPUs if none are given.
     pub affinity: Affinity,
-    /// `-A USEC`: all threads start at the same time plus an offset: each starts this long after the previous one.
+    /// `-A USEC`: the threads start at a common time plus an offset, which increases by this value from thread to
+    /// thread.
     pub aligned: Option<Nanos>,
     /// `--secaligned [USEC]`: the threads start at a full second plus this offset.
     pub secaligned: Option<Nanos>,
-    /// `-b USEC`: ends the run at the first latency above this.
+    /// `-b USEC`: ends the run at the first latency above this value.
     pub breaktrace: Option<Nanos>,
     /// `--tracemark`: at the latency that ends the run, writes a mark to the kernel's trace and stops the trace.
     pub tracemark: bool,
@@ -29,7 +30,7 @@ pub struct Options {
     pub realtime_clock: bool,
     /// `--deepest-idle-state`: deepest permitted idle state; -1 permits only polling.
     pub deepest_idle_state: Option<i32>,
-    /// Value to hold in /dev/cpu_dma_latency, µs; `None`: it is not opened.
+    /// Value to hold in /dev/cpu_dma_latency, µs; `None` if it is not opened.
     pub dma_latency: Option<i32>,
     /// The option that prevents /dev/cpu_dma_latency from being held: `--laptop` or `--default-system`.
     pub not_held: Option<&'static str>,
@@ -65,7 +66,7 @@ pub struct Options {
     pub priority: Option<u8>,
     /// `--policy`: scheduling policy.
     pub policy: Option<Policy>,
-    /// `--priospread`: each thread has the next lower priority.
+    /// `--priospread`: the priority decreases by 1 from each thread to the next.
     pub priospread: bool,
     /// `-q`: prints only a summary at the end.
     pub quiet: bool,
@@ -77,7 +78,7 @@ pub struct Options {
     pub system: bool,
     /// `-S`: one thread per CPU, bound to it, all with the same priority.
     pub smp: bool,
-    /// `--spike`: logs every latency above this.
+    /// `--spike`: logs every latency above this value.
     pub spike: Option<Nanos>,
     /// `--spike-nodes`: maximum number of logged spikes.
     pub spike_nodes: usize,
@@ -191,7 +192,8 @@ fn defaults(words: &[OsString]) -> Options {
 }
 
 impl Options {
-    /// Returns advice for `-smp -p 80`, which is parsed as `-s -m -p -p`: the priority would be 0, and 80 ignored.
+    /// Returns advice for `-smp -p 80`, which is parsed as `-s -m -p -p`: the priority would be 0, and 80 would be
+    /// ignored.
     fn bundle(&self) -> &'static str {
         let is_trap = self.words.iter().any(|word| word == "-smp");
         if is_trap { ": -smp is read as -s -m -p; write --smp or -S, then -m -p N" } else { "" }

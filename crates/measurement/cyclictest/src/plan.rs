@@ -3,7 +3,7 @@ use punctual_units::{CpuId, CpuList, Nanos, Policy, Priority, Scheduling};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ThreadPlan {
-    /// CPU to which the thread is bound; `None`: any.
+    /// CPU to which the thread is bound; `None` if it is not bound.
     pub cpu: Option<CpuId>,
     pub scheduling: Scheduling,
     /// Priority displayed after `P:`.
@@ -14,7 +14,8 @@ pub(crate) struct ThreadPlan {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Plan {
     pub threads: Vec<ThreadPlan>,
-    /// CPUs for the main thread: the requested CPUs, otherwise those that are not measured; may be empty.
+    /// CPUs for the main thread: the requested CPUs or, if none were requested, those that are not measured; may be
+    /// empty.
     pub main: CpuList,
     pub warnings: Vec<String>,
 }

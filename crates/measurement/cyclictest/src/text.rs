@@ -42,13 +42,13 @@ pub(crate) fn cpus(possible: usize, online: usize) -> String {
     format!("Max CPUs = {possible}\nOnline CPUs = {online}\n")
 }
 
-/// Returns the line that `-v` prints for each thread, with its interval in µs. rt-tests 2.x prints that of the next
-/// thread.
+/// Returns the line that `-v` prints for each thread, with its interval in µs. rt-tests 2.x prints the interval of the
+/// next thread instead.
 pub(crate) fn interval(index: usize, plan: &ThreadPlan) -> String {
     format!("Thread {index} Interval: {}\n", plan.interval.0 / 1000)
 }
 
-/// Returns these lines if `-v` is set, even with `-q`, as in rt-tests.
+/// Returns the interval lines of all threads if `-v` is set, even with `-q`, as in rt-tests.
 pub(crate) fn intervals(options: &Options, threads: &[ThreadPlan]) -> String {
     let asked = threads.iter().enumerate().filter(|_| options.verbose);
     asked.map(|(index, thread)| interval(index, thread)).collect()

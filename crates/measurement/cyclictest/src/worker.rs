@@ -39,7 +39,7 @@ pub(crate) struct Settings {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Start {
     AtOnce,
-    /// All threads start at the same time plus an offset: each starts this long after the previous one, ns.
+    /// The threads start at a common time plus an offset, which increases by this value from thread to thread, ns.
     Aligned(u64),
     /// All threads start at a full second plus this offset, ns.
     Second(u64),

@@ -8,7 +8,7 @@ pub enum Stage {
     WarmingUp,
     Measuring,
     Between,
-    /// The measurement is complete. The run is judged and written.
+    /// The measurement is complete. The run is being judged and written.
     Finishing,
     /// The other process has stopped measuring.
     Ended,

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 const EVERY: Duration = Duration::from_millis(500);
-/// Minimum time between two frames, also when keys are pressed.
+/// Minimum time between two frames, even when keys are pressed.
 const APART: Duration = Duration::from_millis(250);
 /// Maximum time to wait for the drawing thread at the end of the run. That thread may be blocked by a terminal that
 /// accepts no output, for example over a stalled connection.

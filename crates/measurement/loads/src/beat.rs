@@ -9,9 +9,9 @@ pub(crate) struct Beat {
 
 /// During the first [`REST`] ns of every [`EVERY`] ns of CLOCK_MONOTONIC, all CPU-bound workers pause.
 ///
-/// This leaves 1 % of the CPU time to other tasks. Without it, Linux 6.18 with fair group scheduling (autogroups,
-/// cgroups) can starve kernel threads while groups that never sleep are runnable, so that disks do not respond
-/// ("workqueue lockup - pool stuck for 49s", observed on 6.18.44).
+/// This leaves 1 % of the CPU time to other tasks. Without this pause, Linux 6.18 with fair group scheduling
+/// (autogroups, cgroups) can starve kernel threads while groups that never sleep are runnable, so that disks do not
+/// respond ("workqueue lockup - pool stuck for 49s", observed on 6.18.44).
 const EVERY: u64 = 100_000_000;
 const REST: u64 = 1_000_000;
 

@@ -22,8 +22,8 @@ fn field(text: &str, key: &str) -> Option<u64> {
     line.split_ascii_whitespace().next()?.parse().ok()
 }
 
-/// Returns the cgroup directories (v1 and v2) whose memory limits apply to this process: its own and all above it up to
-/// the mount point.
+/// Returns the directories (v1 and v2) of the cgroups whose memory limits apply to this process: its own cgroup and its
+/// ancestors up to the mount point.
 fn memory_folders(mounts: &[Mount], cgroup: &str) -> Vec<PathBuf> {
     let mut folders = Vec::new();
     for line in cgroup.lines() {

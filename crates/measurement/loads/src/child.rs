@@ -92,7 +92,7 @@ type AtEnd = Option<Box<dyn FnOnce() + Send>>;
 
 fn begin(load: &Builtin, plan: Plan, board: &Board, mut notes: Vec<String>) -> Result<AtEnd, LoadError> {
     if plan.workers.len() > board.slots() {
-        return Err(LoadError::Refused(format!("{} workers exceed the shared memory", plan.workers.len())));
+        return Err(LoadError::Refused(format!("{} workers do not fit in the shared memory", plan.workers.len())));
     }
     let workers = plan.workers.len();
     // Threads report a failed binding themselves.

@@ -116,8 +116,8 @@ fn first_behind(text: &str, key: &str) -> Option<u64> {
     rest.split_ascii_whitespace().next()?.parse().ok()
 }
 
-/// Returns the sectors written (field 10) to a device, or to all disks. Partitions, whose writes their disk includes,
-/// and loop and RAM devices are ignored.
+/// Returns the sectors written (field 10) to a device, or to all disks. Partitions are ignored, because their writes
+/// are included in the count of their disk; loop and RAM devices are ignored as well.
 fn disk_sectors(text: &str, device: Option<(u32, u32)>) -> Option<u64> {
     let mut sum = None;
     for line in text.lines() {
@@ -148,8 +148,8 @@ fn snmp(text: &str, protocol: &str, key: &str) -> Option<u64> {
     lines.next()?.split(' ').nth(at)?.parse().ok()
 }
 
-/// Returns the sum over all CPUs and over all lines whose number or name and description `wanted` accepts; `None` if it
-/// accepts no line.
+/// Returns the sum over all CPUs of the lines that `wanted` accepts, given their number or name and their description;
+/// `None` if it accepts no line.
 fn interrupts(text: &str, wanted: impl Fn(&str, &str) -> bool) -> Option<u64> {
     let mut lines = text.lines();
     let cpus = lines.next()?.split_ascii_whitespace().count();

@@ -39,7 +39,7 @@ pub(crate) enum Disk {
 }
 
 /// Returns the disk that contains a file with this st_dev. `device_of` returns the number of the device that a device
-/// node represents, or else of the device that contains the path.
+/// node represents, or otherwise of the device that contains the path.
 pub(crate) fn disk_of(
     device: (u32, u32),
     mounts: &[Mount],
@@ -85,7 +85,7 @@ pub fn storage(folder: &Path) -> Result<String, String> {
     }
 }
 
-/// Returns the number of the device that a device node represents, or else of the device that contains the path.
+/// Returns the number of the device that a device node represents, or otherwise of the device that contains the path.
 pub(crate) fn device_of(path: &str) -> Option<(u32, u32)> {
     let meta = std::fs::metadata(path).ok()?;
     let is_device = meta.mode() & 0o170_000 == 0o060_000;

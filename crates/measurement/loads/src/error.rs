@@ -22,7 +22,7 @@ pub enum LoadError {
 }
 
 impl LoadError {
-    /// Returns true for an error in the command line (exit code 2), false for one of the machine (exit code 4).
+    /// Returns true for an error in the command line (exit code 2), false for an error of the machine (exit code 4).
     pub fn is_usage(&self) -> bool {
         matches!(self, LoadError::Unknown { .. } | LoadError::NoCommand | LoadError::NoPeer | LoadError::NoCpu)
     }

@@ -4,7 +4,7 @@
 pub(crate) struct Mount {
     /// Major and minor number of the device, as in st_dev.
     pub device: (u32, u32),
-    /// The directory of the file system that is mounted.
+    /// The directory within the file system that is mounted.
     pub root: String,
     pub point: String,
     /// File system type, for example `ext4`.

@@ -15,9 +15,9 @@ use std::time::Duration;
 /// Maximum size of a load's output, bytes. A load that writes more is defective.
 const MAX_OUTPUT: usize = 64 << 10;
 
-/// Time for a command's process to end everything the command started.
+/// Time allowed for a command's process to end everything the command started.
 const GRACE: Duration = Duration::from_millis(1_500);
-/// Time for a killed process to disappear. One that waits for a broken disk never does.
+/// Time allowed for a killed process to disappear. A process that waits for a broken disk never does.
 const REAP: Duration = Duration::from_secs(2);
 
 /// A process of a load, and what the parent knows about it. Dropping it ends the process.

@@ -1,4 +1,4 @@
-//! The server for network traffic: `punctual serve`, and the other end of the loopback load.
+//! The server for network traffic: `punctual serve`, and the server side of the load `loopback`.
 
 use crate::wire::{self, Connection, TOKEN, Token};
 use crate::{LoadError, Secret, Store};
@@ -19,7 +19,7 @@ pub const DEFAULT_PORT: u16 = 7375;
 /// Maximum number of clients at a time, with one thread each.
 const MOST_CLIENTS: usize = 64;
 /// Maximum number of clients with the same remote address (for IPv6 the same 64-bit network), so that one machine
-/// cannot take all places.
+/// cannot occupy all connections.
 const MOST_OF_ONE: usize = 8;
 /// Time limit for the handshake.
 const HANDSHAKE: Duration = Duration::from_secs(3);
@@ -306,7 +306,7 @@ fn network(address: IpAddr) -> IpAddr {
     }
 }
 
-/// A connection with one time limit for a sequence of reads and writes instead of one for each.
+/// A connection with one time limit for a whole sequence of reads and writes, instead of one limit for each of them.
 struct Timed {
     stream: TcpStream,
     end: Instant,
@@ -344,9 +344,9 @@ impl Write for Timed {
 }
 
 enum Greeting<'a> {
-    /// Sends traffic frames with this token.
+    /// The client sends traffic frames, and has this token.
     Load(Token),
-    /// Sends images to be stored. The text is the part of the first request that was already read.
+    /// The client sends images to be stored. The text is the part of the first request that was already read.
     Post(&'a Store, String),
 }
 

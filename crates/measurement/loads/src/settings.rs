@@ -24,13 +24,13 @@ pub struct LoadSettings {
     pub secret_file: Option<PathBuf>,
     /// Rate limit of the network load, both directions together, bytes per second.
     pub network_cap_bytes_per_s: u64,
-    /// Limit on the load's buffers, bytes; `None`: an eighth of the available memory within cgroup limits.
+    /// Limit on the load's buffers, bytes; `None` means an eighth of the available memory within cgroup limits.
     pub memory_limit_bytes: Option<u64>,
     /// Program to run as the load, usually `/proc/self/exe`. Its `main` must call [`child_main`](crate::child_main).
     pub self_exe: PathBuf,
-    /// Planned duration of the load including warm-up. The io load spreads its writes over it.
+    /// Planned duration of the load including warm-up. The io load spreads its writes over this time.
     pub phase: Nanos,
-    /// Number of workers of each kind; `None`: one per CPU.
+    /// Number of workers of each kind; `None` means one per CPU.
     pub workers: Option<u32>,
     /// Time limit for the first beat of every worker.
     pub ready_within: Nanos,

@@ -45,7 +45,7 @@ impl FromStr for LoadSpec {
     }
 }
 
-/// Parses `idle`, `cpu`, … (see [`NAMES`]), `all`, `cmd:ANY SHELL COMMAND`.
+/// Parses `idle`, `cpu`, … (see [`NAMES`]), `all`, or `cmd:ANY SHELL COMMAND`.
 ///
 /// # Errors
 /// [`LoadError::Unknown`] with the known names; [`LoadError::NoCommand`].

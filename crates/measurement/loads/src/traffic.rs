@@ -13,7 +13,8 @@ const ANSWER: Duration = Duration::from_secs(3);
 /// Time after which a datagram counts as lost.
 const DATAGRAM: Duration = Duration::from_millis(100);
 
-/// Index of TCP round trips among the units that [`drive`] counts; the constants below are the indices of the others.
+/// Index of TCP round trips among the units that [`drive`] counts; the constants below are the indices of the other
+/// units.
 pub(crate) const ROUND_TRIPS: usize = 0;
 pub(crate) const DATAGRAMS: usize = 1;
 
@@ -160,8 +161,8 @@ impl Pace {
 const BYTES: usize = 2;
 const LOST: usize = 3;
 
-/// Bytes of a round trip. Datagrams have this size, or a size that almost fills an Ethernet frame and still fits into
-/// it inside any tunnel.
+/// Number of bytes sent in a round trip. Datagrams have this size, or a size that almost fills an Ethernet frame and
+/// still fits into it inside any tunnel.
 const SMALL: usize = 64;
 const DATAGRAM_SIZES: [usize; 2] = [64, 1200];
 

@@ -149,7 +149,7 @@ fn token_after(prefix: &str, line: &str) -> Option<Token> {
 pub(crate) fn parse_answer(line: &str, peer: &str) -> Result<Token, LoadError> {
     let refuse = |why: String| Err(LoadError::Refused(why));
     if line == BUSY {
-        return refuse(format!("{peer} already serves the maximum number of clients: wait, or use another one"));
+        return refuse(format!("{peer} already serves the maximum number of clients: wait, or use another server"));
     }
     if line == REFUSED {
         return refuse(format!(

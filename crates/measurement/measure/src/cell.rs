@@ -224,7 +224,7 @@ impl Cell {
         });
     }
 
-    /// Keeps the wakeup if it is among the worst. Returns the latency above which the next one is kept, ns.
+    /// Keeps the wakeup if it is among the worst. Returns the latency above which the next wakeup is kept, ns.
     fn keep_if_worst(&self, new: &Kept) -> u64 {
         let keep = self.keep.load(Relaxed) as usize;
         let kept = self.kept.load(Relaxed) as usize;

@@ -13,7 +13,7 @@ pub fn clocks() -> Stamp {
     Stamp { mono_ns: monotonic().0, boot_ns: read(ClockId::Boottime), real_ns: read(ClockId::Realtime) }
 }
 
-/// Returns what happened to the clocks between two instants: a step of the wall clock, a suspend.
+/// Returns what happened to the clocks between two instants: a step of the wall clock, or a suspend.
 pub fn clock_events(before: &Stamp, after: &Stamp) -> Vec<Event> {
     // NTP slews by at most 500 ppm. The clocks are read some microseconds apart, or more if the thread is preempted.
     const TOLERANCE: i64 = 20_000_000;

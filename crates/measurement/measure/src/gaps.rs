@@ -26,9 +26,9 @@ pub struct GapPlan {
     pub scheduling: Scheduling,
     /// Interval between the starts of two windows of a CPU.
     pub cycle: Nanos,
-    /// Length of a window.
+    /// Length of a window, during which a CPU's clock is read.
     pub window: Nanos,
-    /// Total duration.
+    /// Total duration of the measurement.
     pub duration: Nanos,
     /// Minimum time between two readings that counts as a gap.
     pub threshold: Nanos,
@@ -112,8 +112,8 @@ impl GapPlan {
     }
 }
 
-/// Starts the threads. All threads apply their attributes before any of them reads the clock. If one fails, none of
-/// them does.
+/// Starts the threads. All threads apply their attributes before any of them reads the clock. If one thread fails, no
+/// thread reads the clock.
 ///
 /// # Errors
 /// A thread could not be created, or could not get its policy, CPU or memory.
@@ -306,7 +306,8 @@ fn spin(station: &Station, stop: &AtomicBool, end: Nanos, threshold: u64) {
     station.readings.store(station.readings.load(Relaxed) + readings, Relaxed);
 }
 
-/// Locks the memory that the loop uses: results, code, and the program's data. The attributes lock the stack.
+/// Locks the memory that the loop uses: results, code, and the program's data. The stack is locked when the thread's
+/// attributes are applied.
 fn lock_memory(station: &Station) -> Result<(), uapi::Error> {
     station.cell.touch();
     station.ring.touch();

@@ -15,7 +15,7 @@ pub struct Outcome {
     pub worst: Vec<Worst>,
     /// Problems that make the phase inconclusive.
     pub problems: Vec<Problem>,
-    /// Results of the sender of each measured CPU that has one.
+    /// Results of the sender of each measured CPU that has a sender.
     pub senders: Vec<(CpuId, Sent)>,
     pub cpu_ns: u64,
     /// Notes that do not affect the verdict.

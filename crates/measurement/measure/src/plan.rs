@@ -15,7 +15,8 @@ pub struct Plan {
     pub via: WakeupSource,
     /// CPUs for the threads that wake the measuring threads; if empty, each sender runs on its receiver's CPU.
     pub senders: CpuList,
-    /// For each CPU, the cgroup.threads file of the cgroup that its thread enters; without an entry, it enters none.
+    /// For each CPU, the cgroup.threads file of the cgroup that its thread enters; a thread without an entry enters no
+    /// cgroup.
     pub groups: BTreeMap<CpuId, PathBuf>,
     pub period: Nanos,
     /// How the releases of the threads relate to each other.

@@ -1,5 +1,5 @@
-//! A barrier that can be cancelled. At a barrier of the standard library, threads would wait forever for a thread that
-//! could not be created.
+//! A barrier that can be cancelled. With a barrier of the standard library, threads would wait forever for a thread
+//! that could not be created.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 

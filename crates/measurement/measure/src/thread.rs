@@ -149,7 +149,7 @@ pub(crate) fn measure(shared: &Shared, index: usize, cpu: CpuId) -> Option<Threa
     }
 }
 
-/// What a measuring thread needs before it has selected a wakeup source.
+/// The data that a measuring thread needs before it has selected a wakeup source.
 struct Me<'a> {
     shared: &'a Shared,
     index: usize,
@@ -289,7 +289,8 @@ fn sample<W: Wait>(source: &mut W, cell: &Cell, stop: &AtomicBool, period: u64) 
     }
 }
 
-/// Locks the memory that the sampling path uses: results, code, and the program's data. The attributes lock the stack.
+/// Locks the memory that the sampling path uses: results, code, and the program's data. The stack is locked when the
+/// thread's attributes are applied.
 fn lock_memory(cell: &Cell, code: usize) -> Result<(), uapi::Error> {
     cell.touch();
     uapi::lock(cell)?;

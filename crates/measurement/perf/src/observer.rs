@@ -27,7 +27,7 @@ const SOFTWARE: u32 = 1;
 const TRACEPOINT: u32 = 2;
 const BREAKPOINT: u32 = 5;
 const SW_DUMMY: u64 = 9;
-/// HW_BREAKPOINT_X.
+/// HW_BREAKPOINT_X: the breakpoint is hit when the instruction is executed.
 const EXECUTE: u32 = 4;
 
 /// Fill level, as a share of the buffer, above which kernels before 6.0 may have lost records that they have not yet

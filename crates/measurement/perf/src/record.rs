@@ -72,7 +72,7 @@ pub struct Meta {
     /// CLOCK_MONOTONIC, ns.
     pub time: u64,
     pub cpu: u32,
-    /// ID of the event.
+    /// ID of the event that produced the record.
     pub id: u64,
 }
 

@@ -50,7 +50,7 @@ pub fn die_with(parent: u32) -> bool {
     rustix::process::getppid().is_some_and(|now| u32::try_from(now.as_raw_nonzero().get()) == Ok(parent))
 }
 
-/// Makes the measuring process appear as this one, so that its real-time threads do not count as those of another
+/// Makes the measuring process appear as this one, so that its real-time threads do not count as threads of another
 /// program. Real-time threads of the processes `own` are omitted.
 fn measuring(own: &[i32]) -> Overlay {
     let parent = rustix::process::getppid().map(|parent| format!("/proc/{}/stat", parent.as_raw_nonzero()));

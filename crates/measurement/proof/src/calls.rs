@@ -9,8 +9,8 @@ use punctual_units::Nanos;
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 
-/// Maximum number of threads in an event filter. With more threads, the calls of all threads are recorded, and those of
-/// others are ignored when they are read.
+/// Maximum number of threads in an event filter. With more threads, the calls of all threads are recorded, and the
+/// calls of other threads are ignored when they are read.
 const MOST_THREADS: usize = 100;
 
 /// Maximum size of the trace text, bytes; enough for 300 000 calls.
@@ -26,7 +26,7 @@ pub enum CallsError {
 }
 
 /// Records the system calls of a process for the time `window` in a private trace instance, which is then removed.
-/// Signals must be blocked as for a run. During this time every system call on the machine takes some 100 ns longer.
+/// Signals must be blocked as for a run. During this time every system call on the machine takes about 100 ns longer.
 ///
 /// # Errors
 /// Tracing is not possible, or a signal arrived. The instance is removed in either case.

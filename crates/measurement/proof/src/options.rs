@@ -11,13 +11,13 @@ pub struct Options {
     pub out: PathBuf,
     /// The command line, to be recorded in the run.
     pub command: Vec<String>,
-    /// Policy of the measuring threads; `None`: chosen by default. If it is set and refused, the run fails.
+    /// Policy of the measuring threads; `None` to use the default. If it is set and refused, the run fails.
     pub policy: Option<Policy>,
-    /// Priority of the measuring threads; `None`: chosen by default. If it is set and refused, the run fails.
+    /// Priority of the measuring threads; `None` to use the default. If it is set and refused, the run fails.
     pub priority: Option<Priority>,
     pub via: WakeupSource,
     pub period: Nanos,
-    /// CPUs to measure; `None`: all CPUs that this process may use.
+    /// CPUs to measure; `None` means all CPUs that this process may use.
     pub cpus: Option<CpuList>,
     /// Relation between the releases of different CPUs.
     pub alignment: Alignment,
@@ -27,12 +27,12 @@ pub struct Options {
     pub until: Option<Nanos>,
     /// Length of the blocks of time for which the largest latency is kept.
     pub maxima_block: Nanos,
-    /// Time before recording starts, in each phase.
+    /// Duration of the warm-up in each phase; nothing is recorded during that time.
     pub warmup: Nanos,
     /// Loads, one phase each.
     pub loads: Vec<String>,
     pub context: bool,
-    /// Value to hold in /dev/cpu_dma_latency while measuring, µs; `None`: it is not opened.
+    /// Value to hold in /dev/cpu_dma_latency while measuring, µs; `None` if it is not opened.
     pub cpu_dma_latency_us: Option<i32>,
     /// Number of worst wakeups to keep per phase and CPU.
     pub worst_kept: usize,
@@ -42,7 +42,7 @@ pub struct Options {
     pub peer: Option<String>,
     /// File that contains the secret of the peer.
     pub secret_file: Option<PathBuf>,
-    /// Directory for the file of the io load; `None`: the directory of the run.
+    /// Directory for the file of the io load; `None` means the directory of the run.
     pub scratch: Option<PathBuf>,
     /// Maximum number of bytes that the io load writes in the whole run.
     pub write_cap: u64,
@@ -90,7 +90,7 @@ pub enum Step {
     /// The load and the measuring threads run: warm-up until `start`, recording until `end`, both CLOCK_MONOTONIC. A
     /// signal or a decided claim may end the phase earlier.
     Measuring {
-        /// First recorded release.
+        /// Time of the first recorded release.
         start: Nanos,
         end: Nanos,
         /// True if [`Observer::tick`] is called during the phase.
@@ -108,7 +108,7 @@ pub enum Step {
 /// Receives the progress of a run. The thread that controls the run calls it between phases, and during a phase only at
 /// each [`Step`]. To observe a running phase, use [`Watching`], or [`Observer::tick`] about once a second.
 pub trait Observer {
-    /// Reports something that makes the run inconclusive before the first phase starts.
+    /// Reports, before the first phase starts, something that makes the run inconclusive.
     fn not_alone(&mut self, _what: &str) {}
     fn phase_starts(&mut self, _number: usize, _of: usize, _load: &str, _lasts: Nanos) {}
     fn phase_runs(&mut self, _watching: Watching) {}
@@ -130,8 +130,8 @@ pub trait Observer {
     fn measured(&mut self) -> Vec<String> {
         Vec::new()
     }
-    /// Reports check `number` of the `of` claims. `left` is the estimated measurement time until they are decided;
-    /// `None` if it exceeds the permitted time or is infinite.
+    /// Reports the result of a check of the claims: its number, and the number of claims. `left` is the estimated
+    /// measurement time until they are decided; `None` if it exceeds the permitted time or is infinite.
     fn looked(&mut self, _number: usize, _look: &Look, _of: usize, _left: Option<Nanos>) {}
 }
 

@@ -144,7 +144,7 @@ impl Drop for Partitions {
     }
 }
 
-/// Checks that these CPUs can become partitions and at least one CPU remains for other tasks.
+/// Checks that these CPUs can become partitions, and that at least one CPU remains for other tasks.
 fn possible(root: &Path, cpus: &CpuList) -> Result<(), String> {
     // Only the root cgroup lacks this file.
     if root.join("cgroup.type").exists() {

@@ -50,7 +50,7 @@ pub(crate) struct Measured {
     pub warmup: Nanos,
 }
 
-/// Time for a thread to end when asked to. After that its results so far are used.
+/// Time allowed for a thread to end after it was asked to. After that, its results so far are used.
 const PATIENCE: Nanos = Nanos::from_millis(700);
 /// Interval at which the claims that a single wakeup can refute are checked, and at which the observer's tick is
 /// called.

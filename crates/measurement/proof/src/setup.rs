@@ -134,7 +134,7 @@ pub(crate) fn policy_note(scheduling: Scheduling, partitioned: bool) -> Option<S
     }
 }
 
-/// Limits C-states if requested. The kernel removes the limit when the descriptor is closed, also after kill -9
+/// Limits C-states if requested. The kernel removes the limit when the descriptor is closed, even after kill -9
 /// (Documentation/power/pm_qos_interface.rst).
 pub(crate) fn hold_dma_latency(options: &Options, run: &mut Run) -> Result<Option<File>, ProofError> {
     let Some(us) = options.cpu_dma_latency_us else {

@@ -23,7 +23,7 @@ pub struct Watching {
     seen: Arc<Mutex<Seen>>,
 }
 
-/// The latest values of the context thread; empty without one.
+/// The latest values of the context thread; empty without a context thread.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Seen {
     /// Values of the counters over the last interval.

@@ -20,7 +20,7 @@ const LESS: Nanos = Nanos::from_micros(50);
 /// generous because a shared host may add milliseconds, while a faulty detector reports too little.
 const MORE: Nanos = Nanos::from_millis(5);
 
-/// Returns one check per injected delay, and one per CPU that every period is accounted for.
+/// Returns one check per injected delay, and one check per CPU that every period is accounted for.
 pub fn judge(injected: &[Injected], outcome: &Outcome, period: Nanos) -> Vec<Check> {
     let mut checks: Vec<Check> = injected.iter().map(|delay| one(delay, outcome, period)).collect();
     checks.extend(outcome.cpus.iter().map(accounts));

@@ -20,7 +20,8 @@ const DEBUG: &str = "/usr/lib/debug";
 /// A section: its address range in the image, and its content.
 pub(crate) type Section = (std::ops::Range<u64>, Arc<[u8]>);
 
-/// Device and inode of a file. A path does not identify a file, because it may be another file in another container.
+/// Device and inode of a file. A path does not identify a file, because the same path may lead to different files in
+/// different containers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FileId(u64, u64);
 
@@ -160,7 +161,7 @@ pub struct Images {
 }
 
 impl Images {
-    /// Returns the file that a process sees at `path`, also in a container; `None` if it cannot be read or is not an
+    /// Returns the file that a process sees at `path`, even in a container; `None` if it cannot be read or is not an
     /// ELF file.
     pub fn of_process(&mut self, pid: i32, path: &Path) -> Option<Rc<Elf>> {
         let inside = Path::new("/proc").join(pid.to_string()).join("root").join(path.strip_prefix("/").ok()?);

@@ -1,4 +1,4 @@
-//! Names addresses of one file, with DWARF or otherwise the symbol table.
+//! Names the functions at addresses of one file, with DWARF or, if there is none, with the symbol table.
 
 use crate::elf::{Elf, bytes_of};
 use crate::name::demangled;

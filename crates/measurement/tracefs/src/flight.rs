@@ -50,9 +50,9 @@ struct Pipe {
     file: File,
     /// Pages that were read but may belong to the next window, oldest first.
     tail: VecDeque<Page>,
-    /// Time and size to which [`Flight::hold`] limits these pages.
+    /// Time and size to which [`Flight::hold`] limits the pages in `tail`.
     hold: Option<(u64, usize)>,
-    /// Size of these pages, bytes.
+    /// Size of the pages in `tail`, bytes.
     held: usize,
     /// True if events before the next page were already read or overwritten.
     cut_off: bool,
@@ -62,9 +62,9 @@ struct Pipe {
 struct Page {
     start_ns: u64,
     bytes: Vec<u8>,
-    /// Events before it are missing.
+    /// True if events before the page are missing.
     is_after_loss: bool,
-    /// [`Flight::drain`] has passed it on.
+    /// True if [`Flight::drain`] has passed the page on.
     is_drained: bool,
 }
 
@@ -118,7 +118,7 @@ impl Flight {
     }
 
     /// Saves time windows of the recording. Events before the end of the last window are removed from the buffer,
-    /// except those of the last pages, so a later call can only save later windows.
+    /// except events in the last pages, so a later call can only save later windows.
     ///
     /// # Errors
     /// A file could not be written. Other files are complete.
@@ -140,15 +140,16 @@ impl Flight {
         files.into_iter().map(finish).collect()
     }
 
-    /// Keeps the pages that [`Flight::drain`] passes on for this time, so that windows of the events passed on by its last
-    /// call can be saved. They take at most [`HELD`] bytes of memory; the oldest beyond that are dropped.
+    /// Keeps the pages for this time after [`Flight::drain`] has passed them on, so that windows of the events passed
+    /// on by its last call can be saved. They take at most [`HELD`] bytes of memory; beyond that, the oldest pages are
+    /// dropped.
     pub fn hold(&mut self, ns: u64) {
         let most = HELD / self.pipes.len().max(1);
         self.pipes.iter_mut().for_each(|pipe| pipe.hold = Some((ns, most)));
     }
 
-    /// Passes every page recorded since the last read and up to `until_ns` to `page`, CPU by CPU. `since_ns`: the end of
-    /// the last call, before which a window cannot end any more.
+    /// Passes every page recorded since the last read and up to `until_ns` to `page`, CPU by CPU. `since_ns` is the end
+    /// of the last call; no later window can end before it.
     ///
     /// # Errors
     /// Reading failed.
@@ -237,7 +238,7 @@ impl Pipe {
         self.cut_off = true;
     }
 
-    /// Drops the pages that no window which ends at `since_ns` or later needs.
+    /// Drops the pages that are not needed by any window that ends at `since_ns` or later.
     fn forget(&mut self, since_ns: u64) {
         let Some((ns, _)) = self.hold else {
             while !self.tail.is_empty() {
@@ -288,7 +289,8 @@ fn trim(bytes: &mut Vec<u8>, commit: u64, layout: &Layout) {
 mod tests {
     use super::*;
 
-    /// Pages of 20 bytes of data that start at these times; `lost`: those before which events were lost.
+    /// Returns pages with 20 bytes of data each that start at these times. `lost` contains the times of the pages
+    /// before which events were lost.
     fn pipe(starts: &[u64], lost: &[u64]) -> Pipe {
         use std::io::{Seek, Write};
         let layout = Layout::new(cfg!(target_endian = "big"), 8, 36);

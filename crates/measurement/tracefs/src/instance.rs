@@ -57,7 +57,8 @@ impl Statistics {
 impl Instance {
     /// Creates an instance on CLOCK_MONOTONIC and enables its events; recording starts immediately.
     ///
-    /// Each write to tracefs takes some milliseconds and interrupts all CPUs, so do not call this during a measurement.
+    /// Each write to tracefs takes a few milliseconds and interrupts all CPUs, so do not call this during a
+    /// measurement.
     ///
     /// # Errors
     /// The instance could not be created. Nothing is left behind.

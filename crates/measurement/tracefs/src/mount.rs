@@ -77,8 +77,8 @@ impl Tracefs {
     }
 }
 
-/// True if the link /proc/self/ns/pid is that of the initial PID namespace, whose inode number is fixed
-/// (PROC_PID_INIT_INO, include/linux/proc_ns.h), or if there is no such link: a kernel without CONFIG_PID_NS.
+/// Returns true if the link /proc/self/ns/pid refers to the initial PID namespace, whose inode number is fixed
+/// (PROC_PID_INIT_INO, include/linux/proc_ns.h), or if there is no such link because the kernel lacks CONFIG_PID_NS.
 fn is_initial(link: io::Result<PathBuf>) -> bool {
     const INITIAL: &str = "pid:[4026531836]";
     link.map_or_else(|e| e.kind() == io::ErrorKind::NotFound, |link| link.as_os_str() == INITIAL)

@@ -3,7 +3,7 @@ use punctual_units::Nanos;
 use std::fmt;
 use std::str::FromStr;
 
-/// The quantity to minimise: that of the worst CPU under the worst load. Skipped periods are included.
+/// The quantity to minimise. The worst CPU under the worst load determines its value. Skipped periods are included.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Objective {
     Max,

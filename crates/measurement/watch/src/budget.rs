@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 /// Maximum number of traces saved in quick succession per CPU. New maxima of a CPU become rarer and rarer (the n-th
 /// occurs after about e^n times the time to the first), so this limit matters only in bursts.
 const BURST_A_CPU: u32 = 16;
-/// Maximum number of traces saved in quick succession on all CPUs. Saving and explaining a trace takes some 10 ms of
+/// Maximum number of traces saved in quick succession on all CPUs. Saving and explaining a trace takes about 10 ms of
 /// CPU time, more if it has many events, so that a burst takes seconds.
 const MOST_AT_ONCE: u32 = 256;
 const EVERY: Nanos = Nanos::from_secs(5);
@@ -59,22 +59,22 @@ pub(crate) struct Trace {
     /// Name of the file, relative to the run directory.
     pub file: String,
     pub late: Vec<LateWakeup>,
-    /// The moments for which it was kept, of an application.
+    /// The moments of an application for which the trace was kept.
     pub moments: Vec<AppLate>,
     bytes: u64,
 }
 
-/// Of what the largest and the newest trace are never deleted.
+/// The subject of a trace. For each subject, the largest and the newest trace are never deleted.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Subject {
     Cpu(CpuId),
     Claim(String),
-    /// What the application says itself.
+    /// Moments that the application itself reported.
     Said,
 }
 
 impl Kept {
-    /// Finds the traces of the series in `out`, including those of earlier processes.
+    /// Finds the traces of the series in `out`, including traces saved by earlier processes.
     pub fn found(out: &Dir) -> Kept {
         let runs = keep::segments(out).into_iter().map(|name| format!("{RUNS}/{name}"));
         let of_run = |name: String| out.dir(&name).map(|run| traces(&name, &run)).unwrap_or_default();
@@ -107,9 +107,9 @@ impl Kept {
         all.map(|(_, trace)| trace.run.clone()).collect()
     }
 
-    /// Returns the indices of the traces that are never deleted: for each CPU the trace of its largest latency, and its
-    /// newest trace, which is that of its largest latency since the start; the same for each claim about an application,
-    /// and for what it says itself.
+    /// Returns the indices of the traces that are never deleted: for each CPU, the trace of its largest latency, and
+    /// its newest trace, which shows its largest latency since the start; likewise for each claim about an application,
+    /// and for the moments that the application itself reported.
     fn current(&self) -> BTreeSet<usize> {
         let (mut largest, mut newest) = (BTreeMap::<Subject, (u64, usize)>::new(), BTreeMap::<Subject, usize>::new());
         for (at, trace) in self.0.iter().enumerate() {
@@ -123,7 +123,7 @@ impl Kept {
     }
 
     /// Removes the oldest superseded traces from the list until the others fit into `allowance` or are current. Returns
-    /// the removed ones.
+    /// the removed traces.
     pub fn over(&mut self, allowance: u64) -> Vec<Trace> {
         let (current, mut bytes) = (self.current(), self.bytes());
         let (mut gone, mut stays) = (Vec::new(), VecDeque::new());
@@ -149,7 +149,7 @@ impl Kept {
 }
 
 impl Trace {
-    /// What it is about, each with its length, ns.
+    /// Returns the subjects of the trace, each with the length of its delay, ns.
     fn subjects(&self) -> impl Iterator<Item = (Subject, u64)> {
         let wakeups = self.late.iter().map(|late| (Subject::Cpu(late.cpu), late.latency_ns));
         let moments = self.moments.iter().map(|moment| {
@@ -197,8 +197,8 @@ impl Ledger {
         gone
     }
 
-    /// Returns the number of bytes that traces may use now, given that they use `traces`: the space that the other
-    /// files, which grow with time, leave.
+    /// Returns the number of bytes that traces may use now, given that they use `traces`: the space that is left by the
+    /// other files, which grow with time.
     pub fn allowance(&self, traces: u64) -> u64 {
         let settings = &self.watch.settings;
         let elapsed_ns = punctual_measure::clocks().mono_ns.saturating_sub(self.watch.started.mono_ns);
@@ -210,8 +210,8 @@ impl Ledger {
     }
 }
 
-/// Returns the permitted total size: at the start that of one day; later the size when this process started, plus the
-/// growth permitted since. Restarting the process repeatedly therefore gains no space.
+/// Returns the permitted total size: at the start, the growth permitted in one day; later, the size when this process
+/// started, plus the growth permitted since then. Restarting the process repeatedly therefore gains no space.
 fn allowed(day: u64, since_start: u64, at_start: u64) -> u64 {
     day.max(at_start.saturating_add(since_start))
 }

@@ -39,7 +39,7 @@ pub(crate) struct Ledger {
     pub segment: Option<Open>,
     /// CPUs to measure while they are online.
     pub wanted: CpuList,
-    /// True if the segment should end, because it has its full length or the set of online CPUs has changed.
+    /// True if the segment should end, because it has reached its full length or the set of online CPUs has changed.
     pub renew: bool,
     /// Steal time of each CPU at the last checkpoint, in ticks.
     pub steal: Option<Vec<(CpuId, u64)>>,
@@ -98,13 +98,13 @@ impl Ledger {
         }
     }
 
-    /// Records that measuring is interrupted.
+    /// Records that the measurement is interrupted.
     pub fn pause(&mut self, why: String) {
         let now = clocks().real_ns;
         self.paused.get_or_insert((now, why));
     }
 
-    /// Records that measuring continues, or that the watch ends.
+    /// Records that the measurement continues, or that the watch ends.
     pub fn resume(&mut self) {
         if let Some((from_real_ns, why)) = self.paused.take() {
             self.lines.push(&WatchLine::Gap { from_real_ns, to_real_ns: clocks().real_ns, why });

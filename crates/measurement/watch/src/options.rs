@@ -10,13 +10,13 @@ pub struct Options {
     /// Directory of the series. If it already contains a series, that series is continued.
     pub out: PathBuf,
     pub command: Vec<String>,
-    /// Policy of the measuring threads; `None`: chosen by default. If it is set and refused, the watch does not start.
+    /// Policy of the measuring threads; `None` to use the default. If it is set and refused, the watch does not start.
     pub policy: Option<Policy>,
-    /// Priority of the measuring threads; `None`: chosen by default. If it is set and refused, the watch does not
+    /// Priority of the measuring threads; `None` to use the default. If it is set and refused, the watch does not
     /// start.
     pub priority: Option<Priority>,
     pub period: Nanos,
-    /// CPUs to measure; `None`: all CPUs that this process may use.
+    /// CPUs to measure; `None` means all CPUs that this process may use.
     pub cpus: Option<CpuList>,
     /// Relation between the releases of different CPUs.
     pub alignment: Alignment,
@@ -31,7 +31,7 @@ pub struct Options {
     /// File to write for the textfile collector of Prometheus' node exporter.
     pub textfile: Option<PathBuf>,
     pub textfile_every: Nanos,
-    /// Duration of the watch; `None`: until a signal arrives.
+    /// Duration of the watch; `None` means until a signal arrives.
     pub duration: Option<Nanos>,
     /// Maximum growth of all files per CPU and day, bytes.
     pub bytes_a_cpu_and_day: u64,
@@ -48,9 +48,10 @@ pub struct Options {
 #[derive(Clone, Debug)]
 pub struct AppWatch {
     pub app: AppOptions,
-    /// Claims whose violation makes it late; if there are none, they are proposed from the periods found.
+    /// Claims whose violation makes the application late; if there are none, claims are proposed from the periods that
+    /// were found.
     pub claims: Vec<Claim>,
-    /// Length of the window of events that is kept before each moment at which it is late.
+    /// Length of the window of events that is kept before each moment at which the application is late.
     pub window: Nanos,
 }
 

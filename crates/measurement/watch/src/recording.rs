@@ -15,7 +15,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-/// Interval at which the state is updated, and at which threads are looked for that are not watched.
+/// Interval at which the state is updated, and at which the watch looks for threads that it does not observe yet.
 const UPDATE: Nanos = Nanos::from_secs(1);
 const LOOK: Nanos = Nanos::from_secs(10);
 /// Time allowed for a segment to follow another one, and for the first one to begin.
@@ -23,7 +23,7 @@ const SEGMENT: Nanos = Nanos::from_millis(300);
 const START: Nanos = Nanos::from_secs(2);
 /// Maximum number of moments explained for a window.
 const MOST: usize = 8;
-const TOO_MANY: &str = "the application is late more often than windows are kept: these moments are only counted";
+const TOO_MANY: &str = "the application is late more often than windows can be kept: further moments are only counted";
 const LOST: &str = "kernel events were overwritten before they were read: cycles, and moments at which the application was \
                     late, are missing";
 
@@ -46,7 +46,7 @@ impl Prepared {
         let keeper = app.keeper(&claims, watch.window)?;
         let found = app.application();
         let no_marks = (!keeper.sees_marks()).then(|| {
-            "this kernel does not show what programs write to trace_marker (it takes Linux 7.0, 6.19.11 or 6.18.21)"
+            "this kernel does not show what programs write to trace_marker (this requires Linux 7.0, 6.19.11 or 6.18.21)"
                 .to_owned()
         });
         let state = WatchApp {
@@ -96,13 +96,13 @@ impl Recording {
         Ok(Recording { app, signals, stop, thread })
     }
 
-    /// The application is late, by a signal that arrives now.
+    /// Records that a signal reports the application as late now.
     pub fn signalled(&self) {
         let _ = self.signals.send(monotonic());
     }
 
-    /// Ends recording. Returns the application, whose end ends programs that were started, and a message if something could
-    /// not be removed.
+    /// Ends recording. Returns the application, which ends the programs that were started when it is dropped, and a
+    /// message if something could not be removed.
     pub fn end(self) -> (App, Option<String>) {
         self.stop.store(true, Relaxed);
         let left = self.thread.join().unwrap_or_else(|_| vec!["the thread that read the events panicked".into()]);
@@ -117,10 +117,10 @@ struct Worker {
     stop: Arc<AtomicBool>,
     ledger: Arc<Mutex<Ledger>>,
     pace: Pace,
-    /// Run directory of the last window, and the number of its windows.
+    /// Run directory of the last window; `count` is the number of its windows.
     run: String,
     count: u32,
-    /// Times of the next update of the state and of the next look for other threads.
+    /// Time of the next update of the state; `look` is the time of the next search for other threads.
     update: Nanos,
     look: Nanos,
 }
@@ -208,7 +208,8 @@ impl Worker {
         }
     }
 
-    /// Waits at most so long for a segment; the kernel's buffers hold the events meanwhile.
+    /// Waits for a segment for at most `most`; meanwhile, the kernel's buffers hold the events. Returns the segment's
+    /// run directory.
     fn run_directory(&self, most: Nanos) -> Option<String> {
         let until = monotonic() + most;
         loop {
@@ -267,7 +268,7 @@ fn line(late: AppLate, segment: Option<String>, verdict: Result<String, String>)
     WatchLate { real_ns, late, segment, verdict, why_not, trace: None }
 }
 
-/// A line for each moment of a window.
+/// Returns a line for each moment of a window.
 fn lines(segment: &str, capture: &Capture) -> Vec<WatchLate> {
     let Some(window) = &capture.application else { return Vec::new() };
     let lacks = match capture.overwritten.iter().copied().collect::<CpuList>() {
@@ -277,9 +278,9 @@ fn lines(segment: &str, capture: &Capture) -> Vec<WatchLate> {
     let verdict = |late: &AppLate, cycle: &Option<Cycle>| match cycle {
         Some(cycle) => Ok(cycle.verdict.clone() + &lacks),
         None if late.by == LateBy::Claim && late.value_ns.is_none() => {
-            Err(format!("the cycle before the releases without one had ended in time{lacks}"))
+            Err(format!("the cycle before the releases without a cycle had ended in time{lacks}"))
         }
-        None => Err(format!("no cycle at that moment was seen whole{lacks}")),
+        None => Err(format!("no cycle at that moment was recorded completely{lacks}")),
     };
     let all = window.late.iter().zip(&window.cycles);
     all.map(|(late, cycle)| line(late.clone(), Some(segment.to_owned()), verdict(late, cycle))).collect()
@@ -346,8 +347,8 @@ mod tests {
             lines.iter().map(|line| line.verdict.as_deref().or(line.why_not.as_deref()).unwrap()).collect();
         let lacks = "; the window lacks events of CPUs 1";
         assert_eq!(said[0], format!("ran 4 ns{lacks}"));
-        assert_eq!(said[1], format!("the cycle before the releases without one had ended in time{lacks}"));
-        assert_eq!(said[2], format!("no cycle at that moment was seen whole{lacks}"));
+        assert_eq!(said[1], format!("the cycle before the releases without a cycle had ended in time{lacks}"));
+        assert_eq!(said[2], format!("no cycle at that moment was recorded completely{lacks}"));
         assert!(lines.iter().all(|line| line.segment.as_deref() == Some("runs/a")));
         assert_eq!((lines[0].why_not.as_ref(), lines[1].verdict.as_ref()), (None, None));
     }

@@ -25,10 +25,11 @@ pub(crate) struct Open {
     /// The watch directory.
     dir: Dir,
     pub phase: Phase,
-    /// Time at which the segment has its full length, CLOCK_MONOTONIC.
+    /// Time at which the segment reaches its full length, CLOCK_MONOTONIC.
     pub due_mono: Nanos,
     pub cells: Vec<(CpuId, Arc<Cell>)>,
-    /// Number of earlier periods of the series in which each CPU's thread woke, and of those it skipped.
+    /// For each CPU, the number of earlier periods of the series in which its thread woke, and the number of earlier
+    /// periods that were skipped.
     pub base: BTreeMap<CpuId, (u64, u64)>,
     /// Writer of the run directory; `None` until the directory can be created.
     pub writer: Option<Writer>,
@@ -47,8 +48,8 @@ pub(crate) struct Ending {
 }
 
 impl Open {
-    /// Begins a segment. `base` has the numbers of earlier periods in which each CPU's thread woke, and of those it
-    /// skipped. If the directory cannot be created, every checkpoint tries again.
+    /// Begins a segment. `base` contains, for each CPU, the number of earlier periods in which its thread woke, and the
+    /// number of those that were skipped. If the directory cannot be created, every checkpoint tries again.
     pub fn begin(
         dir: &Dir,
         options: &Options,

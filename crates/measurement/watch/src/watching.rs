@@ -1,4 +1,4 @@
-//! The steps of a complete watch: preparation, one segment after the other, end.
+//! The steps of a complete watch: preparation, one segment after the other, and the end.
 
 use crate::budget::Kept;
 use crate::error::WatchError;
@@ -28,7 +28,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 const TICK: Nanos = Nanos::from_secs(5);
 /// Interval at which the main thread checks whether the segment has ended.
 const LOOK: Nanos = Nanos::from_secs(2);
-/// Time for a thread to end when asked to.
+/// Time allowed for a thread to end after it was asked to.
 const PATIENCE: Nanos = Nanos::from_millis(400);
 /// Interval of checks for online CPUs while all are offline.
 const RETRY: Nanos = Nanos::from_secs(5);
@@ -205,7 +205,7 @@ impl Watching<'_> {
         self.finish(signal, error)
     }
 
-    /// Waits while nothing can be measured, and notifies systemd's watchdog, which otherwise the context thread does.
+    /// Waits while nothing can be measured, and notifies systemd's watchdog, as the context thread does at other times.
     fn pause(&self, time: Nanos, why: String) -> Option<Sig> {
         {
             let mut ledger = self.ledger();
@@ -223,7 +223,7 @@ impl Watching<'_> {
         None
     }
 
-    /// Waits for a signal that ends the watch. SIGUSR1 says that the application is late.
+    /// Waits for a signal that ends the watch. SIGUSR1 means that the application is late.
     fn signal(&self, most: Nanos) -> Option<Sig> {
         let all = SignalSet::new(&[Sig::Hup, Sig::Int, Sig::Quit, Sig::Term, Sig::Chld, Sig::Usr1]);
         let set = if self.recording.is_some() { all } else { signals() };

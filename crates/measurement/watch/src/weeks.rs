@@ -1,4 +1,4 @@
-//! Simulates what happens in weeks within milliseconds.
+//! Simulates weeks of operation within milliseconds.
 
 use crate::ledger::Ledger;
 use crate::lines::SERIES;

@@ -80,7 +80,7 @@ pub struct Group {
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Case {
-    /// Slugs, starting with that of the group: `["io", "cpu1", "max-lt-100us"]`.
+    /// Slugs, starting with the slug of the group: `["io", "cpu1", "max-lt-100us"]`.
     pub path: Vec<String>,
     /// Condition to be met; untrusted, not escaped.
     pub title: String,
@@ -128,7 +128,7 @@ impl From<Outcome> for CaseOutcome {
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
-    /// Slugs, starting with that of the group: `["io", "cpu1", "p99_9"]`.
+    /// Slugs, starting with the slug of the group: `["io", "cpu1", "p99_9"]`.
     pub path: Vec<String>,
     pub value: f64,
     /// Two-sided 95 % bounds, if known.

@@ -29,7 +29,7 @@ const BUNDLE_LOST_EVENTS: u32 = 3;
 /// Number of supported CPUs. trace_processor rejects a file with a higher CPU number (ftrace_tokenizer.cc,
 /// kMaxCpuCount).
 const CPUS: u32 = 1024;
-/// Size at which the events of one CPU are written out, bytes. The next constant is that for all CPUs together.
+/// Size at which the events of one CPU are written out, bytes. The next constant is the limit for all CPUs together.
 const BUNDLE: usize = 32 << 10;
 const BUNDLES: usize = 4 << 20;
 /// ID of the packet sequence that contains the bundles. Tracks use a different sequence.

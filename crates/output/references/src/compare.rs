@@ -7,7 +7,7 @@ use crate::{Board, Flavour, Published, Quantity, board, boards};
 pub enum Scope {
     /// The figures are from the same board.
     Board(&'static Board),
-    /// The board has no figures; those compared are from boards with the same processor core.
+    /// The board has no figures; the compared figures are from boards with the same processor core.
     Core(&'static str),
 }
 
@@ -18,11 +18,10 @@ pub struct Comparable {
 }
 
 /// Selects wakeup latencies of the same kind of kernel on the same board, or, if it has none, on boards with the same
-/// processor core. Excludes figures of tasks in the kernel, and those of co-kernels and hypervisors unless `flavour`
-/// names them. Returns `None` if there are no matching figures.
+/// processor core. Excludes figures of tasks in the kernel and, unless `flavour` names them, figures of co-kernels and
+/// hypervisors. Returns `None` if there are no matching figures.
 ///
-/// `model` is the name of the board, `cpu` that of the processor. An unknown `flavour` matches stock and PREEMPT_RT
-/// kernels.
+/// `model` is the board's name, `cpu` the processor's name. An unknown `flavour` matches stock and PREEMPT_RT kernels.
 pub fn comparable(model: Option<&str>, cpu: Option<&str>, flavour: Option<Flavour>) -> Option<Comparable> {
     let wanted = |p: &Published| {
         let kernel = flavour.map_or(matches!(p.flavour, Flavour::Stock | Flavour::PreemptRt), |f| f == p.flavour);

@@ -117,7 +117,8 @@ fn margin(margin: &AppMargin) -> String {
     }
 }
 
-/// Returns the smallest margin relative to the CPU time in a line, and how many threads have none.
+/// Returns a line with the smallest margin relative to the CPU time, and with the number of threads whose margin is
+/// unknown.
 pub(crate) fn least_margin(verdict: &Verdict) -> Option<String> {
     let known = verdict.margins.iter().filter_map(|one| Some((one.longer_ns?, one.later_ns?, one)));
     let relative = |longer: Nanos, one: &AppMargin| longer.0 as f64 / one.cpu_ns.map_or(1, |ns| ns.0.max(1)) as f64;

@@ -1,4 +1,4 @@
-//! Formats JSON output: the document around a result, escaped for any program that displays it.
+//! Formats JSON output: the document that contains a result, escaped so that any program can display it safely.
 
 use crate::clean;
 use serde::Serialize;

@@ -11,8 +11,8 @@ pub const QUANTILES: [(f64, &str); 6] =
 /// CPUs.
 pub const MOST_APART: usize = 8;
 
-/// Returns the recorded time of a phase, ns: its periods, without start and stop; without periods, from start to end.
-/// Returns 0 if an imported file contains neither.
+/// Returns the recorded time of a phase, ns: the time of its periods, excluding start and stop, or, if no periods are
+/// known, the time from start to end. Returns 0 if an imported file contains neither.
 pub fn recorded_ns(recording: &Recording, phase: &Phase) -> u64 {
     if recording.run.settings.period_ns.is_none() {
         let length = |(from, to): (u64, Option<u64>)| to.map_or(0, |to| to.saturating_sub(from));
@@ -108,7 +108,8 @@ impl<'a> Cell<'a> {
         self.raw.zip(self.corrected()).is_some_and(|(raw, corrected)| raw.count() != corrected.count())
     }
 
-    /// Returns the effective number of independent samples according to the verdict; without one, all samples.
+    /// Returns the effective number of independent samples according to the verdict; without a verdict, the number of
+    /// all samples.
     pub fn effective(&self) -> f64 {
         self.judged.map_or(self.result.scored() as f64, |j| j.effective_samples)
     }
@@ -160,8 +161,8 @@ impl<'a> Figures<'a> {
         self.recording.run.phases.iter().any(|p| p.cpus.len() > MOST_APART)
     }
 
-    /// Returns the CPUs that charts draw individually: all, or with many CPUs the worst of each phase, then the worst
-    /// of the rest.
+    /// Returns the CPUs that charts draw individually: all of them or, if there are many, the worst of each phase, then
+    /// the worst of the rest.
     pub fn picked(&self) -> Vec<CpuId> {
         let mut by_max: Vec<&Cell> = self.cells.iter().collect();
         by_max.arrange_by_key(|c| (std::cmp::Reverse(c.max()), c.cpu()));

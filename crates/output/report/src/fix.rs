@@ -189,7 +189,7 @@ pub fn list(entries: &[Entry], sets: &[Set], lost: &[String], covered: &[String]
         .filter(|entry| entry.is_open())
         .for_each(|entry| out.push_str(&format!("{:>4} {}: {}\n", entry.id, entry.rule, entry.change)));
     if out.is_empty() {
-        out.push_str(if lost.is_empty() { "nothing to undo\n" } else { "nothing known to undo\n" });
+        out.push_str(if lost.is_empty() { "nothing to undo\n" } else { "no change is known that can be undone\n" });
     }
     out.push_str(&damage(lost, covered));
     if !lost.is_empty() {

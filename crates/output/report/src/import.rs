@@ -13,7 +13,7 @@ use std::path::Path;
 pub struct ImportResult<'a> {
     /// Path of the run directory that was created.
     run: String,
-    /// What the files contain, and what they do not.
+    /// What the files contain, and what they do not contain.
     import: &'a Option<Import>,
     /// The settings as far as the files contain them.
     settings: &'a Settings,

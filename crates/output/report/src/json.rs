@@ -42,7 +42,7 @@ pub struct RunResult<'a> {
     findings: &'a [Finding],
     machine: &'a MachineFacts,
     published: PublishedPart,
-    /// Resources used by measuring.
+    /// Resources used by the measurement itself.
     cost: &'a Option<OwnCost>,
     /// Path of the run directory; only in the result of `measure` and `prove`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -158,7 +158,7 @@ struct RunPart<'a> {
     schema: &'a str,
     /// Version of the run directory's schema, `major.minor`.
     schema_version: &'a str,
-    /// The program that measured.
+    /// The program that made the measurement.
     tool: &'a Tool,
     kind: Kind,
     /// True if every phase ran to its planned end.

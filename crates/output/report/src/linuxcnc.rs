@@ -22,7 +22,7 @@ struct Jitter {
 }
 
 /// Computes the jitter of a thread without skipped periods from the exact extremes, the worst wakeups (worst first),
-/// and an upper bound of all others (`None`: unknown).
+/// and an upper bound of all others (`None` if unknown).
 fn jitter(period: u64, (min, max): (u64, u64), worst: &[&Worst], rest_below: Option<u64>) -> Jitter {
     let Some(rest) = rest_below else { return Jitter { least: 0, most: max - min } };
     let by_release: BTreeMap<u64, u64> = worst.iter().map(|w| (w.release_mono_ns, w.latency_ns)).collect();
@@ -78,7 +78,8 @@ fn of_cell(recording: &Recording, cell: &Cell) -> Option<Jitter> {
 /// Returns LinuxCNC's assessment of a max jitter.
 ///
 /// Source: LinuxCNC, docs/src/install/latency-test.adoc, "So, what do the results mean?". It gives limits for software
-/// stepping, which the base thread does, and a limit of 1 ms for LinuxCNC in general; it gives none between its ranges.
+/// stepping, which the base thread does, and a limit of 1 ms for LinuxCNC in general; it gives no assessment between
+/// its ranges.
 fn acceptance(ns: u64, is_base: bool) -> &'static str {
     match ns {
         1_000_001.. => "more than 1 ms: not a good candidate for LinuxCNC, with software stepping or without",

@@ -10,7 +10,7 @@ use serde::Serialize;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum TuneResult<'a> {
-    /// The result of `--dry-run`.
+    /// The result of `tune --dry-run`.
     Planned {
         /// Always `true`.
         dry_run: bool,
@@ -37,7 +37,7 @@ pub enum TuneResult<'a> {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TunePlanned<'a> {
     rule: &'a str,
-    /// What the fix changes.
+    /// Description of what the fix changes.
     what: &'a str,
 }
 
@@ -101,7 +101,7 @@ pub fn plan(plan: &TunePlan) -> String {
     clean::lines(&out)
 }
 
-/// Formats the changes that remain, and how to undo them.
+/// Formats the changes that remain applied, and how to undo them.
 pub fn stays(tuned: &Tuned) -> String {
     match tuned.kept.as_slice() {
         [] => "\nThe machine is as before.\n".to_owned(),

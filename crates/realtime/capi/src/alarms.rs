@@ -17,9 +17,9 @@ pub const PRT_ALARMS_MOST: usize = 64;
 /// alarm has an absolute time: if one is late, the next still runs on time.
 pub struct prt_alarms {
     set: UnsafeCell<AlarmSet<i64, PRT_ALARMS_MOST>>,
-    /// Set by prt_alarms_stop(). While it is set, later runs end at once; prt_alarms_clear() resets it.
+    /// True after prt_alarms_stop(). While it is true, later runs end at once; prt_alarms_clear() resets it.
     asked: AtomicBool,
-    /// Set when the current run is to end.
+    /// True if the current run is to end.
     stop: AtomicBool,
     /// Thread ID of the thread that runs the set, or 0.
     runner: AtomicI32,

@@ -12,17 +12,17 @@ use std::time::Duration;
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum prt_end {
-    /// Its body, or its safe_state function, returned PRT_NEXT_STOP.
+    /// The task's body, or its safe_state function, returned PRT_NEXT_STOP.
     Returned = 0,
-    /// The program stopped it.
+    /// The program stopped the task.
     Stopped = 1,
-    /// It has run its number of cycles.
+    /// The task has run its number of cycles.
     Cycles = 2,
-    /// It was late by a period, and its policy is PRT_MISS_STOP.
+    /// The task was late by a period, and its policy is PRT_MISS_STOP.
     Missed = 3,
-    /// It failed inside the library, which is a bug in the library.
+    /// The task failed inside the library, which is a bug in the library.
     Failed = 4,
-    /// Its source of events failed. prt_interrupt_get_counts() has the error.
+    /// The task's source of events failed. prt_interrupt_get_counts() returns the error.
     SourceFailed = 5,
 }
 
@@ -110,13 +110,14 @@ pub(crate) fn enter_task() {
     IN_A_TASK.set(true);
 }
 
-/// Returns an error in the body of a task, which must not wait for tasks: it might wait for itself.
+/// Returns an error if called in the body of a task. A body must not wait for tasks, because it might wait for its own
+/// task.
 pub(crate) fn not_in_a_task() -> Result<(), Failure> {
     match IN_A_TASK.get() {
         false => Ok(()),
         true => Err(Failure::fixed(
             prt_status::Deadlock,
-            c"a task's body may not wait for tasks: return PRT_NEXT_STOP to end its own task, or stop the task from another thread",
+            c"a task's body must not wait for tasks: return PRT_NEXT_STOP to end its own task, or stop the task from another thread",
         )),
     }
 }
@@ -137,8 +138,8 @@ pub unsafe extern "C" fn prt_task_not_resident(task: *const prt_task) -> *const 
     }
 }
 
-/// Collects the end of the task if it has ended, or stops it if `stop` is true, and returns how it ended, one of enum
-/// prt_end. Returns `None` if it still runs.
+/// Waits for the thread of the task if the task has ended, or stops the task if `stop` is true. Returns how it ended,
+/// one of enum prt_end. Returns `None` if it still runs.
 fn finish(task: &prt_task, stop: bool) -> Option<c_int> {
     let mut state = task.state.lock().unwrap_or_else(PoisonError::into_inner);
     if let State::Running(running) = &*state

@@ -16,9 +16,9 @@ use std::ffi::{c_char, c_int, c_void};
 pub struct prt_interrupt {
     /// Number of the event, from 0; coalesced and lost events are counted, too.
     pub sequence: u64,
-    /// When the kernel saw the event, ns; 0 if its source has no time stamps.
+    /// Time at which the kernel saw the event, ns; 0 if its source has no time stamps.
     pub at_ns: u64,
-    /// When the thread woke for the event, ns.
+    /// Time at which the thread woke for the event, ns.
     pub woke_ns: u64,
     /// Number of further events that arrived before the thread woke, and for which the body does not run.
     pub coalesced: u64,
@@ -53,7 +53,7 @@ pub struct prt_interrupt_options {
 pub struct prt_interrupt_counts {
     /// Total number of events.
     pub events: u64,
-    /// Wakeups for which the body ran.
+    /// Number of wakeups for which the body ran.
     pub handled: u64,
     /// Number of events that arrived together with a handled one.
     pub coalesced: u64,
@@ -153,7 +153,7 @@ pub unsafe extern "C" fn prt_interrupt_start(
     })
 }
 
-/// Reads the counters of an interrupt task, also after its end.
+/// Reads the counters of an interrupt task, even after its end.
 ///
 /// Threads: any non-real-time thread. Waits while another thread stops this task.
 /// Errors: PRT_STATUS_INVALID for a periodic task; PRT_STATUS_NULL.

@@ -97,11 +97,11 @@ pub struct prt_recorder(Recorder);
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct prt_log_counts {
-    /// Records written.
+    /// Number of records written.
     pub written: u64,
-    /// Records dropped because a recorder was full.
+    /// Number of records dropped because a recorder was full.
     pub dropped: u64,
-    /// Records that could not be written to the output.
+    /// Number of records that could not be written to the output.
     pub failed: u64,
 }
 
@@ -132,9 +132,9 @@ pub unsafe extern "C" fn prt_log_start(fd: c_int, out: *mut *mut prt_log) -> c_i
 /// Creates a recorder with space for `capacity` records; `name` appears in its lines. Its memory is locked if
 /// RLIMIT_MEMLOCK or CAP_IPC_LOCK allows it.
 ///
-/// Threads: any ordinary one, before the real-time part. Errors: PRT_STATUS_INVALID for a capacity of 0 or of more than
-/// a million; PRT_STATUS_REFUSED if there is not enough memory; PRT_STATUS_NULL. Ownership: `*out` is the caller's
-/// until prt_recorder_free(), before or after the log is freed.
+/// Threads: any non-real-time thread, before the real-time part. Errors: PRT_STATUS_INVALID for a capacity of 0 or of
+/// more than a million; PRT_STATUS_REFUSED if there is not enough memory; PRT_STATUS_NULL. Ownership: `*out` is the
+/// caller's until prt_recorder_free(), before or after the log is freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_log_recorder(
     log: *const prt_log,

@@ -14,15 +14,15 @@ const MAX: usize = 1 << 30;
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct prt_mailbox_counts {
-    /// Values put into the mailbox.
+    /// Number of values put into the mailbox.
     pub sent: u64,
-    /// Values taken out of the mailbox.
+    /// Number of values taken out of the mailbox.
     pub received: u64,
-    /// Values dropped because the mailbox was full (PRT_OVERFLOW_DROP_NEWEST).
+    /// Number of values dropped because the mailbox was full (PRT_OVERFLOW_DROP_NEWEST).
     pub dropped_newest: u64,
-    /// Waiting values dropped to make room (PRT_OVERFLOW_DROP_OLDEST).
+    /// Number of waiting values dropped to make room (PRT_OVERFLOW_DROP_OLDEST).
     pub dropped_oldest: u64,
-    /// Values returned to the sender because the mailbox was full (PRT_OVERFLOW_REFUSE).
+    /// Number of values returned to the sender because the mailbox was full (PRT_OVERFLOW_REFUSE).
     pub refused: u64,
 }
 
@@ -33,7 +33,7 @@ enum Wait {
     Never,
 }
 
-/// Operations of a mailbox, independent of the size of its values.
+/// Operations of a mailbox that do not depend on the size of its values.
 trait Values {
     fn send(&self, value: &[u8]) -> Result<(), Failure>;
     fn receive(&self, wait: Wait, take: &mut dyn FnMut(&[u8])) -> Result<bool, LockError>;
@@ -87,9 +87,10 @@ pub struct prt_mailbox {
 /// Creates a mailbox for `capacity` values of `size` bytes. `overflow` is one of enum prt_overflow. The mailbox's
 /// memory is locked if RLIMIT_MEMLOCK or CAP_IPC_LOCK allows it.
 ///
-/// Threads: any ordinary one. Errors: PRT_STATUS_NULL; PRT_STATUS_INVALID for a size or capacity of 0, a size beyond
-/// PRT_QUEUE_LARGEST, more than 1 GiB, or an unknown policy; PRT_STATUS_REFUSED if there is not enough memory or, if
-/// all memory is locked, RLIMIT_MEMLOCK does not allow it. Ownership: `*out` is the caller's until prt_mailbox_free().
+/// Threads: any non-real-time thread. Errors: PRT_STATUS_NULL; PRT_STATUS_INVALID for a size or capacity of 0, a size
+/// beyond PRT_QUEUE_LARGEST, more than 1 GiB, or an unknown policy; PRT_STATUS_REFUSED if there is not enough memory
+/// or, if all memory is locked, RLIMIT_MEMLOCK does not allow it. Ownership: `*out` is the caller's until
+/// prt_mailbox_free().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_mailbox_new(
     size: usize,

@@ -13,9 +13,9 @@ pub struct prt_marks(Marks);
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct prt_mark_counts {
-    /// Marks in the trace.
+    /// Number of marks written to the trace.
     pub written: u64,
-    /// Marks that could not be written.
+    /// Number of marks that could not be written.
     pub failed: u64,
 }
 
@@ -63,8 +63,8 @@ pub unsafe extern "C" fn prt_mark_value(marks: *const prt_marks, name: *const c_
 /// Says that the program is late: writes `punctual: late`, or with a name `punctual: late NAME`. `punctual watch --app`
 /// then keeps and explains the events before it. `name` may be NULL.
 ///
-/// Threads: any. Real-time: one write(2), or none if trace_marker is not open.
-/// Errors: as for prt_mark(), but a NULL name is none.
+/// Threads: any. Real-time: one write(2), or none if trace_marker is not open. Errors: as for prt_mark(), but a NULL
+/// name is not an error.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_late(marks: *const prt_marks, name: *const c_char) -> c_int {
     if name.is_null() {
@@ -89,7 +89,7 @@ unsafe fn mark(
     if write(&marks.0, name) {
         return Ok(());
     }
-    Err(Failure::fixed(prt_status::Refused, c"the mark is not in the trace: prt_marks_check() has the reason"))
+    Err(Failure::fixed(prt_status::Refused, c"the mark is not in the trace: prt_marks_check() returns the reason"))
 }
 
 /// Returns a C string as UTF-8. For real-time functions: the text of an error is fixed, not formatted.
@@ -105,7 +105,7 @@ pub(crate) unsafe fn text<'a>(pointer: *const c_char, null: &'static CStr) -> Re
     bytes.to_str().map_err(|_| Failure::fixed(prt_status::Invalid, c"the text is not UTF-8: pass UTF-8 text"))
 }
 
-/// Returns PRT_STATUS_REFUSED if a mark is not in the trace; prt_last_error() then has the reason and what to do.
+/// Returns PRT_STATUS_REFUSED if a mark is not in the trace; prt_last_error() then returns the reason and what to do.
 ///
 /// Threads: any non-real-time thread.
 /// Errors: PRT_STATUS_REFUSED, PRT_STATUS_NULL.

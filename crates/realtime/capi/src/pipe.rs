@@ -34,15 +34,15 @@ pub struct prt_pipe_out {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct prt_pipe_counts {
-    /// Lines read from the FIFO and passed to the real-time side.
+    /// Number of lines read from the FIFO and passed to the real-time side.
     pub received: u64,
-    /// Lines from the real-time side written to the FIFO.
+    /// Number of lines from the real-time side that were written to the FIFO.
     pub sent: u64,
-    /// Lines dropped because the ring was full.
+    /// Number of lines dropped because the ring was full.
     pub dropped: u64,
-    /// Lines returned to the real-time sender because the ring was full.
+    /// Number of lines returned to the real-time sender because the ring was full.
     pub refused: u64,
-    /// Lines longer than PRT_LINE_LONGEST.
+    /// Number of lines longer than PRT_LINE_LONGEST.
     pub malformed: u64,
 }
 
@@ -90,11 +90,9 @@ fn not_opened(error: NotOpened) -> Failure {
 /// another running program is refused. The pipe holds at least `capacity` lines (16, 64, 256, 1024 or 4096). `overflow`
 /// is one of enum prt_overflow; with PRT_OVERFLOW_REFUSE the FIFO's writers wait.
 ///
-/// Threads: any ordinary one.
-/// Errors: PRT_STATUS_REFUSED; PRT_STATUS_INVALID for a capacity of 0 or beyond PRT_PIPE_MOST, an unknown policy, or
-/// PRT_OVERFLOW_DROP_OLDEST; PRT_STATUS_NULL.
-/// Ownership: `*out` is the caller's until prt_pipe_in_free(). Until then a thread under SCHED_OTHER transfers the
-/// lines.
+/// Threads: any non-real-time thread. Errors: PRT_STATUS_REFUSED; PRT_STATUS_INVALID for a capacity of 0 or beyond
+/// PRT_PIPE_MOST, an unknown policy, or PRT_OVERFLOW_DROP_OLDEST; PRT_STATUS_NULL. Ownership: `*out` is the caller's
+/// until prt_pipe_in_free(). Until then a thread under SCHED_OTHER transfers the lines.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_pipe_in_open(
     at: *const c_char,

@@ -39,13 +39,13 @@ const MAX: usize = 1 << 30;
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct prt_queue_counts {
-    /// Values put into the queue.
+    /// Number of values put into the queue.
     pub sent: u64,
-    /// Values taken out of the queue.
+    /// Number of values taken out of the queue.
     pub received: u64,
-    /// Values dropped because the queue was full.
+    /// Number of values dropped because the queue was full.
     pub dropped: u64,
-    /// Values returned to the sender because the queue was full.
+    /// Number of values returned to the sender because the queue was full.
     pub refused: u64,
 }
 
@@ -54,14 +54,14 @@ fn counts(counts: QueueCounts) -> prt_queue_counts {
     prt_queue_counts { sent, received, dropped, refused }
 }
 
-/// Operations of a queue's writing end, independent of the size of the values.
+/// Operations of a queue's writing end that do not depend on the size of the values.
 trait Sends {
     fn send(&mut self, value: &[u8]) -> bool;
     fn counts(&self) -> QueueCounts;
     fn lock_memory(&mut self) -> Result<usize, punctual_uapi::Error>;
 }
 
-/// Operations of a queue's reading end, independent of the size of the values.
+/// Operations of a queue's reading end that do not depend on the size of the values.
 trait Receives {
     fn receive(&mut self, take: &mut dyn FnMut(&[u8])) -> bool;
     fn waiting(&self) -> usize;
@@ -157,10 +157,10 @@ pub struct prt_receiver {
 /// Creates a queue that passes up to `capacity` values of `size` bytes in order from one thread to another. `overflow`
 /// is one of enum prt_overflow. The receiver is not woken: poll in every cycle.
 ///
-/// Threads: any ordinary one. Errors: PRT_STATUS_NULL; PRT_STATUS_INVALID for a size or capacity of 0, a size beyond
-/// PRT_QUEUE_LARGEST, more than 1 GiB, an unknown policy, or PRT_OVERFLOW_DROP_OLDEST; PRT_STATUS_REFUSED if there is
-/// not enough memory or, if all memory is locked, RLIMIT_MEMLOCK does not allow it. Ownership: the ends are the
-/// caller's, each until its own …_free(), in any order.
+/// Threads: any non-real-time thread. Errors: PRT_STATUS_NULL; PRT_STATUS_INVALID for a size or capacity of 0, a size
+/// beyond PRT_QUEUE_LARGEST, more than 1 GiB, an unknown policy, or PRT_OVERFLOW_DROP_OLDEST; PRT_STATUS_REFUSED if
+/// there is not enough memory or, if all memory is locked, RLIMIT_MEMLOCK does not allow it. Ownership: the ends are
+/// the caller's, each until its own …_free(), in any order.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_queue_new(
     size: usize,

@@ -39,7 +39,7 @@ pub enum prt_edges {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct prt_arrival {
-    /// When the event happened, ns on CLOCK_MONOTONIC; 0 if unknown.
+    /// Time of the event, ns on CLOCK_MONOTONIC; 0 if unknown.
     pub at_ns: u64,
     /// Number of events in this arrival, more than one if several occurred before it was read; 0 if there was none, and
     /// the function is to be called again.

@@ -262,8 +262,8 @@ pub unsafe extern "C" fn prt_epoch_ns(rt: *const prt) -> u64 {
     })
 }
 
-/// Blocks SIGINT, SIGTERM and SIGHUP (unless it is ignored: nohup(1)) in the calling thread and those it starts, so that
-/// prt_until_signal() receives them. Call it at the start of main().
+/// Blocks SIGINT, SIGTERM and SIGHUP (unless it is ignored: nohup(1)) in the calling thread and in the threads that it
+/// starts, so that prt_until_signal() receives them. Call it at the start of main().
 ///
 /// Errors: none on Linux.
 #[unsafe(no_mangle)]
@@ -289,8 +289,7 @@ pub unsafe extern "C" fn prt_until_signal(rt: *const prt) -> c_int {
 /// Like prt_until_signal(), but waits at most until `until_ns` on CLOCK_MONOTONIC. It then returns
 /// PRT_STATUS_TIMED_OUT, and the tasks continue.
 ///
-/// Threads: an ordinary one, not a task's. Blocks.
-/// Errors: as for prt_until_signal(); PRT_STATUS_TIMED_OUT.
+/// Threads: any non-real-time thread, not a task's. Blocks. Errors: as for prt_until_signal(); PRT_STATUS_TIMED_OUT.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn prt_until_signal_or(rt: *const prt, until_ns: u64) -> c_int {
     guard(|| {

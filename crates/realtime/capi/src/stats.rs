@@ -21,20 +21,20 @@ pub struct prt_distribution {
 }
 
 /// Statistics of a task, read while it runs or after its end. For an interrupt task a release is an event: `released`
-/// is the number of all events, `ran` that of the events for which its body ran, and `skipped` that of the coalesced
-/// and lost ones, which prt_interrupt_get_counts() distinguishes.
+/// is the number of all events, `ran` the number of events for which its body ran, and `skipped` the number of
+/// coalesced and lost events, which prt_interrupt_get_counts() distinguishes.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct prt_stats {
-    /// When the statistics were read, ns on CLOCK_MONOTONIC.
+    /// Time at which the statistics were read, ns on CLOCK_MONOTONIC.
     pub at_ns: u64,
     /// Number of releases so far: ran + skipped + pending.
     pub released: u64,
-    /// Releases for which the body ran, including at most one that is still running.
+    /// Number of releases for which the body ran, including at most one that is still running.
     pub ran: u64,
     /// Number of skipped releases.
     pub skipped: u64,
-    /// Releases that are due and will still run.
+    /// Number of releases that are due and will still run.
     pub pending: u64,
     /// Number of times the body returned after the deadline of its release.
     pub deadline_misses: u64,
@@ -47,15 +47,16 @@ pub struct prt_stats {
     pub execution: prt_distribution,
     /// Release number of the wakeup with the largest lateness; 0 if none was late.
     pub worst_index: u64,
-    /// When that release was due, ns on CLOCK_MONOTONIC; 0 if none was late.
+    /// Time at which that release was due, ns on CLOCK_MONOTONIC; 0 if none was late.
     pub worst_scheduled_ns: u64,
-    /// Minor and major page faults of the task's thread since the first release; −1 if the kernel does not report them.
+    /// Number of minor and major page faults of the task's thread since the first release; −1 if the kernel does not
+    /// report them.
     pub page_faults: i64,
-    /// Voluntary context switches, about one per release; −1 if the kernel does not report them.
+    /// Number of voluntary context switches, about one per release; −1 if the kernel does not report them.
     pub voluntary_switches: i64,
-    /// Involuntary context switches; −1 if the kernel does not report them.
+    /// Number of involuntary context switches; −1 if the kernel does not report them.
     pub involuntary_switches: i64,
-    /// Migrations to another CPU; −1 if the kernel does not report them.
+    /// Number of migrations to another CPU; −1 if the kernel does not report them.
     pub migrations: i64,
 }
 

@@ -15,9 +15,9 @@ use std::ffi::{c_char, c_int, c_void};
 pub struct prt_cycle {
     /// Number of the release, from 0, including skipped ones.
     pub index: u64,
-    /// When the release was due, ns: first release + index × period, however late earlier cycles were.
+    /// Time at which the release was due, ns: first release + index × period, however late earlier cycles were.
     pub scheduled_ns: u64,
-    /// When the thread woke for this release, ns.
+    /// Time at which the thread woke for this release, ns.
     pub woke_ns: u64,
     /// Number of missed releases, for which the body will not run, between this one and the next that will run.
     pub skipped: u64,
@@ -46,8 +46,8 @@ impl prt_next {
     }
 }
 
-/// What happens to releases that pass while the task is late by a period or more. Always released == ran + skipped +
-/// pending.
+/// What happens to releases that pass while the task is late by a period or more. released == ran + skipped + pending
+/// always holds.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum prt_miss {
@@ -99,14 +99,14 @@ pub struct prt_task_options {
     /// Number of releases after which the task ends, whether its body ran for them or they were skipped; 0 for no end.
     pub cycles: u64,
     /// For PRT_POLICY_DEADLINE with a deadline before the end of the period: after an activation that is late by more
-    /// than this, ns, the task skips the next release; otherwise every later activation would be equally late. 0 for an
-    /// eighth of the time from the runtime to the deadline.
+    /// than this, ns, the task skips the next release; otherwise every later activation would be equally late. 0 means
+    /// an eighth of the time from the runtime to the deadline.
     pub late_activation_ns: u64,
     /// Disables the measurement of execution times and deadline misses, which saves one clock read per cycle.
     pub without_execution: bool,
     /// For PRT_POLICY_DEADLINE: the task may also use the bandwidth that other deadline tasks leave unused.
     pub reclaim: bool,
-    /// For PRT_POLICY_DEADLINE: each job ends by sched_yield(2). A late activation then delays all later releases.
+    /// For PRT_POLICY_DEADLINE: each job ends with sched_yield(2). A late activation then delays all later releases.
     pub end_jobs_by_yield: bool,
     /// Reserved for later versions; must be 0.
     pub reserved: [u64; 4],

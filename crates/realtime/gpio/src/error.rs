@@ -76,7 +76,7 @@ pub enum GpioError {
     /// A file of the simulator failed.
     #[error("cannot {what} {}: {source}; {hint}", path.display())]
     Sim {
-        /// The operation: `make`, `write`, …
+        /// The operation that failed: `make`, `write`, …
         what: &'static str,
         /// Path of the file.
         path: PathBuf,

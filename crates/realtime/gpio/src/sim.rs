@@ -1,6 +1,6 @@
 //! Simulated chips, for tests and development: gpio-sim (Documentation/admin-guide/gpio/gpio-sim.rst, CONFIG_GPIO_SIM).
 //! They are created through configfs and removed when the [`SimChip`] is dropped. Needs root. Debian's kernels lack
-//! gpio-sim: docs/gpio-kernel.md.
+//! gpio-sim: see docs/gpio-kernel.md.
 
 use crate::chip::Chip;
 use crate::error::GpioError;
@@ -25,8 +25,8 @@ pub struct SimChip {
 }
 
 impl SimChip {
-    /// Creates a chip with one line per entry of `names` (an empty string: a line without a name). `name` is the name
-    /// of its folder in configfs.
+    /// Creates a chip with one line per entry of `names` (an empty string creates a line without a name). `name` is the
+    /// name of its folder in configfs.
     ///
     /// # Errors
     /// gpio-sim or configfs is missing, the caller is not root, or a chip of this name exists. A partially created chip

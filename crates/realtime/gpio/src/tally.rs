@@ -5,20 +5,20 @@ use crate::event::{Edge, Event};
 /// Counts the events of one line since its request, in the order in which they are read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Events read.
+    /// Number of events read.
     pub received: u64,
-    /// Events dropped from the kernel's full queue: gaps in `line_seqno`. Events dropped after the last one read are
-    /// not yet known.
+    /// Number of events dropped from the kernel's full queue, known from gaps in `line_seqno`. Events dropped after the
+    /// last one read are not yet known.
     pub dropped: u64,
-    /// Repetitions of the same edge without a gap. If both edges were requested, each means that one between them was
-    /// coalesced; otherwise a repetition has no meaning.
+    /// Number of repetitions of the same edge without a gap. If both edges were requested, each repetition means that
+    /// an edge in between was coalesced; otherwise a repetition has no meaning.
     pub repeated: u64,
     /// Sequence number and direction of the last event.
     last: Option<(u32, Edge)>,
 }
 
 impl Tally {
-    /// Adds one event.
+    /// Accounts for one event.
     pub fn add(&mut self, event: &Event) {
         let before = self.last.map_or(0, |(number, _)| number);
         // Wraps at 2³²; the kernel only increments by one.

@@ -1,7 +1,7 @@
 //! A complete periodic program: checks, locked memory, one task, orderly stop, statistics.
 //!
 //! `cargo run --release -p punctual-rt --example task [PERIOD_US [SECONDS [PRIORITY]]]`. Without the privilege for
-//! SCHED_FIFO it runs under SCHED_OTHER and says so.
+//! SCHED_FIFO it runs under SCHED_OTHER and reports this.
 
 use punctual_rt::{Check, Nanos, Next, Rt, Scheduling};
 

@@ -26,7 +26,7 @@ pub struct AlarmSet<A, const N: usize> {
     count: usize,
 }
 
-/// The set is full.
+/// The set is full; contains its capacity.
 #[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the alarm set is full: its capacity is {0}")]
 pub struct AlarmsFull(usize);
@@ -34,9 +34,9 @@ pub struct AlarmsFull(usize);
 /// An alarm that is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rung {
-    /// When the alarm was due, CLOCK_MONOTONIC.
+    /// Time at which the alarm was due, CLOCK_MONOTONIC.
     pub due: Nanos,
-    /// When the thread woke for the alarm, CLOCK_MONOTONIC.
+    /// Time at which the thread woke for the alarm, CLOCK_MONOTONIC.
     pub woke: Nanos,
 }
 

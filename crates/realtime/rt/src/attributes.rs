@@ -91,7 +91,7 @@ pub fn try_scheduling(wanted: Scheduling) -> Result<(), Refused> {
     uapi::set_scheduling(0, before, reset_on_fork).map_err(Refused::ReadBack)
 }
 
-/// Returns `wanted`, but if it is a nice value that the kernel refuses for lack of CAP_SYS_NICE or RLIMIT_NICE, the
+/// Returns `wanted` or, if it is a nice value that the kernel refuses for lack of CAP_SYS_NICE or RLIMIT_NICE, the
 /// calling thread's own nice value, as sched_setscheduler(2) does (sched(7), nice(1)). Other policies are returned
 /// unchanged, and so is the nice value if the thread's own policy cannot be read; setting it then reports the error.
 ///

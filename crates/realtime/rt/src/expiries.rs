@@ -10,7 +10,7 @@ pub(crate) struct Expiries {
     period: u64,
     end: u64,
     cycle: u64,
-    /// When the thread last read its clock. The kernel's next count must include everything due by then.
+    /// Time at which the thread last read its clock. The kernel's next count must include everything due by then.
     known: u64,
     disagreements: u64,
 }
@@ -73,7 +73,7 @@ mod tests {
 
     const START: u64 = 1_000_000_000;
 
-    /// A model of a kernel timer, which is advanced as by hrtimer_forward().
+    /// A model of a kernel timer that is advanced as hrtimer_forward() does.
     struct Kernel {
         next: u64,
         period: u64,

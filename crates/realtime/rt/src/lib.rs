@@ -4,7 +4,7 @@
 //!
 //! A **release** is an instant at which a task should run: `first + index × period` on CLOCK_MONOTONIC, whatever
 //! happened before. Its **lateness** is the time from the release to the wakeup of the thread. A release whose body can
-//! no longer run is **skipped** and counted, so that always `released == ran + skipped + pending`. The **policy**
+//! no longer run is **skipped** and counted, so that `released == ran + skipped + pending` always holds. The **policy**
 //! decides which thread gets the CPU: SCHED_FIFO 80 runs before all threads of lower priority, and before all ordinary
 //! threads.
 //!

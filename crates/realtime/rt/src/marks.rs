@@ -23,8 +23,8 @@ const MAX_LINE: usize = PREFIX.len() + MAX_NAME + 1 + MAX_DIGITS + 1;
 /// VALUE` in `trace_marker`, which trace readers show as `tracing_mark_write` (Documentation/trace/ftrace.rst).
 ///
 /// Open it before the real-time part. A mark is one write(2), without allocation. If marks cannot be written (no
-/// tracefs, no permission, tracing is off), the program runs nevertheless: they are counted, and [`Marks::problem`]
-/// returns the reason.
+/// tracefs, no permission, tracing is off), the program runs nevertheless: the marks are only counted, and
+/// [`Marks::problem`] returns the reason.
 ///
 /// ```
 /// use punctual_rt::Marks;
@@ -48,9 +48,9 @@ pub struct Marks {
 /// Counters of [`Marks`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MarkCounts {
-    /// Marks in the trace.
+    /// Number of marks written to the trace.
     pub written: u64,
-    /// Marks that could not be written.
+    /// Number of marks that could not be written.
     pub failed: u64,
 }
 
@@ -73,7 +73,7 @@ impl Marks {
         Marks { file, written: AtomicU64::new(0), failed: AtomicU64::new(0), errno: AtomicI32::new(0) }
     }
 
-    /// Writes `punctual: NAME` with one write(2). Any thread may call it, also a real-time thread. Returns false if the
+    /// Writes `punctual: NAME` with one write(2). Any thread may call it, even a real-time thread. Returns false if the
     /// mark was not written.
     ///
     /// Each space and control character in the name becomes `_`, and so does an empty name. The name is cut after 64

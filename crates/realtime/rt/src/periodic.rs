@@ -31,11 +31,11 @@ pub struct Periodic {
 pub struct Wakeup {
     /// Number of the release, from 0, including skipped ones.
     pub cycle: u64,
-    /// When the thread should have woken, CLOCK_MONOTONIC.
+    /// Time at which the thread should have woken, CLOCK_MONOTONIC.
     pub release: Nanos,
-    /// When the thread woke, CLOCK_MONOTONIC.
+    /// Time at which the thread woke, CLOCK_MONOTONIC.
     pub woke: Nanos,
-    /// Releases skipped because of this wakeup.
+    /// Number of releases skipped because of this wakeup.
     pub skipped: u64,
 }
 

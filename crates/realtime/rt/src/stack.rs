@@ -2,7 +2,8 @@
 
 use std::hint::black_box;
 
-/// Stack size in addition to the prefaulted part, bytes: for what the thread has used before, and for the guard page.
+/// Stack size in addition to the prefaulted part, bytes: for the part that the thread has already used, and for the
+/// guard page.
 pub(crate) const MARGIN: usize = 64 << 10;
 /// Size of one stack frame of [`prefault`], bytes: the smallest page size.
 const STEP: usize = 4 << 10;

@@ -22,17 +22,17 @@ pub trait Wait {
     /// Returns the number of releases accounted for: those with a wakeup, and those skipped.
     fn released(&self) -> u64;
 
-    /// Returns what the source has observed besides the wakeups since the last [`Wait::go_on`].
+    /// Returns what the source has observed in addition to the wakeups since the last [`Wait::go_on`].
     fn remarks(&self) -> Remarks {
         Remarks::default()
     }
 }
 
-/// What a wakeup source observes besides the wakeups.
+/// What a wakeup source observes in addition to the wakeups.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Remarks {
-    /// Time by which the last release was later than that of an absolute loop; `None` unless the source sleeps for
-    /// relative times.
+    /// Time by which the last release was later than it would have been in an absolute loop; `None` unless the source
+    /// sleeps for relative times.
     pub drift: Option<Nanos>,
     /// Number of wakeups at which the kernel's count of expiries and the clock contradict each other.
     pub disagreements: u64,

@@ -37,7 +37,7 @@ pub enum Error {
     Name(String),
     #[error("{0:?} is the name of one of cargo's folders: choose another name")]
     Cargo(String),
-    /// The name is that of a crate of the library, or of this tool.
+    /// The name already belongs to a crate of the library, or to this tool.
     #[error("{0:?} is reserved for punctual itself: choose a name that does not begin with punctual")]
     Own(String),
     #[error("the path of the library cannot be written to Cargo.toml, because it is not UTF-8 or contains control characters: {:?}", .0.display())]

@@ -159,8 +159,8 @@ impl Calls {
         counted.into_iter().map(|(number, count)| format!("{} {:.1}/s", shown(number), rate(*count))).collect()
     }
 
-    /// Returns the locks that a thread waited for: true with priority inheritance, the number of waits, and the threads
-    /// that released the lock.
+    /// Returns the locks that a thread waited for. Each entry is true if the lock has priority inheritance, followed by
+    /// the number of waits and the threads that released the lock.
     pub(crate) fn waited(&self, tid: u32) -> impl Iterator<Item = (bool, u64, &BTreeSet<u32>)> {
         self.locks.values().filter_map(move |lock| Some((lock.inherits, *lock.waits.get(&tid)?, &lock.wakes)))
     }

@@ -94,7 +94,7 @@ fn setting(text: &str) -> Option<&str> {
     }
 }
 
-/// The filters in effect: a filter replaces an earlier one of the same kind, those of different kinds must all match,
+/// The filters in effect: a filter replaces an earlier one of the same kind, filters of different kinds must all match,
 /// and `[all]` removes them.
 #[derive(Debug, Default)]
 struct Filters(BTreeMap<&'static str, (String, Option<bool>)>);

@@ -7,7 +7,7 @@ use std::str::FromStr;
 pub struct Context {
     /// The requested policy and priority, not the granted ones: checking a fallback would hide why it was needed.
     pub scheduling: Scheduling,
-    /// Rules about single CPUs check only these.
+    /// The CPUs to which rules about single CPUs are applied.
     pub cpus: CpuList,
     /// Selects severities and, if authorities disagree, the one to follow.
     pub profile: Profile,

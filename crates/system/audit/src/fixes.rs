@@ -45,16 +45,16 @@ impl Rules {
         }
     }
 
-    /// Returns the user threads that the scheduler runs before or level with the measured task on its CPUs: rule
-    /// `rogue-rt-task`.
+    /// Returns the user threads that run on the CPUs of the measured task and that the scheduler prefers to it or
+    /// treats as equal: rule `rogue-rt-task`.
     pub fn rogue_threads(&self, machine: &dyn Machine, context: &Context) -> Vec<RtThread> {
         let sight = self.sight(machine, context, Offers::default());
         let tasks = sight.tasks().real_time.iter().filter(|task| !task.is_kernel && comes_first_there(&sight, task));
         tasks.map(RtThread::from).collect()
     }
 
-    /// Returns interrupt threads with an unsuitable priority, the suitable one, and true if the loop waits for the
-    /// device: rules `irq-thread-priority` and `net-irq-thread-prio`.
+    /// Returns the interrupt threads with an unsuitable priority, each with the suitable priority and with true if the
+    /// loop waits for the device: rules `irq-thread-priority` and `net-irq-thread-prio`.
     pub fn interrupt_threads(&self, machine: &dyn Machine, context: &Context) -> Vec<(RtThread, i64, bool)> {
         let sight = self.sight(machine, context, Offers::default());
         planned_threads(&sight).into_iter().map(|p| (RtThread::from(p.task), p.wanted, p.is_awaited)).collect()

@@ -1,4 +1,4 @@
-//! /proc/interrupts: proc_interrupts(5).
+//! Reads /proc/interrupts (proc_interrupts(5)).
 
 use crate::reading::{Cause, Gap};
 use crate::sight::{Notes, Sight};
@@ -11,7 +11,7 @@ pub(crate) const INTERRUPTS: &str = "/proc/interrupts";
 pub(crate) struct Row {
     /// Name of the interrupt, such as `24` or `LOC`.
     pub id: String,
-    /// Counts since boot, one per CPU of the header.
+    /// Number of interrupts since boot, one count for each CPU in the header line.
     pub counts: Vec<i64>,
     /// Chip and device: `PCI-MSI 1-edge eth0-rx`.
     pub what: String,

@@ -40,8 +40,8 @@ pub(crate) fn judge(rule: &Rule, severity: Severity, sight: &Sight) -> Finding {
     }
 }
 
-/// Returns the line of a fix, with the reason if one of its changes of the command line has no effect on this kernel, or
-/// with the kernels that have its parameters if this one is unknown.
+/// Returns the line of a fix. If one of its command-line changes has no effect on this kernel, the line ends with the
+/// reason; if this kernel is unknown, it ends with the kernels that have the parameters.
 fn advice(rule: &Rule, sight: &Sight, fix: &Fix) -> Option<String> {
     let line = fix.line()?;
     let inert = fix.first().iter().find_map(|action| {
@@ -72,8 +72,8 @@ struct Step<'a> {
 }
 
 impl<'a> Bench<'a> {
-    /// Chooses the first step whose condition holds. Earlier undecided steps could have been chosen instead, so the
-    /// result is valid only if they all have the same state.
+    /// Chooses the first step whose condition holds. The condition of an earlier undecided step might hold too, so the
+    /// result is valid only if all these steps have the same state.
     fn decide(&mut self) -> Outcome {
         let mut gaps: Vec<Gap> = Vec::new();
         let mut open: Vec<State> = Vec::new();
@@ -116,7 +116,7 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Evaluates all tests of a condition; stops reading at the first that fails.
+    /// Evaluates all tests of a condition; stops reading at the first test that fails.
     fn all(&mut self, when: &'a When) -> Truth {
         let parts = when.iter().map(|(name, test)| {
             let truth = test.of(self.reading(name));
@@ -126,7 +126,7 @@ impl<'a> Bench<'a> {
         Truth::all(parts)
     }
 
-    /// Reads on first use. The existence of the name was checked when the rules were loaded.
+    /// Returns a reading, which is made on first use. That its name exists was checked when the rules were loaded.
     fn reading(&mut self, name: &'a str) -> &Reading {
         let (rule, sight, notes) = (self.rule, self.sight, &mut self.notes);
         self.readings.entry(name).or_insert_with(|| match rule.reads.get(name) {
@@ -148,7 +148,7 @@ impl<'a> Bench<'a> {
     }
 }
 
-/// A gate decides if its condition fails, a case if it holds.
+/// A gate decides if its condition fails, a case decides if its condition holds.
 enum Condition<'a> {
     Common(&'a str),
     Not(&'a Gate),

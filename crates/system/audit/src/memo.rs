@@ -4,13 +4,13 @@ use punctual_machine::{Listing, Machine, Read};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-/// Maximum size of a cached file in bytes, and of a listing in names: files that many rules read are short, others are
-/// read again.
+/// Maximum size of a cached file in bytes, and of a listing in names: files that many rules read are short; longer ones
+/// are read again each time.
 const LONGEST: usize = 4096;
 const MAX_NAMES: usize = 64;
 
-/// Caches short files and listings, so that rules see the same content and read it once: of some 1,500 reads of an
-/// audit 500 are repeats.
+/// Caches short files and listings, so that all rules see the same content, which is read only once: about 500 of the
+/// 1,500 reads of an audit are repeats.
 pub(crate) struct Memo<'m> {
     machine: &'m dyn Machine,
     reads: RefCell<BTreeMap<String, Read>>,

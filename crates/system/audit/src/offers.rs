@@ -1,7 +1,7 @@
 use crate::Calls;
 use punctual_machine::Machine;
 
-/// Inputs besides the machine that some rules require; without them these rules are SKIP.
+/// Inputs that some rules require in addition to the machine; without them these rules are SKIP.
 #[derive(Clone, Copy, Default)]
 pub struct Offers<'m> {
     /// The audited machine at the beginning of the window.
@@ -20,8 +20,8 @@ pub struct Trial {
     pub locking: Result<(), i32>,
     /// `Ok` if /dev/cpu_dma_latency could be opened for writing; else the errno.
     pub dma_latency: Result<(), i32>,
-    /// Difference in ns between the median latency of a wakeup from idle and that with idle states forbidden; else the
-    /// reason why it was not measured.
+    /// Difference in ns between the median latency of a wakeup from idle and the median with idle states forbidden;
+    /// else the reason why it was not measured.
     pub idle_exit_ns: Result<i64, String>,
     /// Duration of one read of CLOCK_MONOTONIC, ns.
     pub clock_read_ns: Option<i64>,

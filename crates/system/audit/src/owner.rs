@@ -4,7 +4,7 @@ use crate::sight::Sight;
 use crate::tasks::Task;
 use punctual_machine::{Machine, Read};
 
-/// Files that [`Owner::of`] reads, except package lists: those are read on a live machine only, as they would make
+/// Files that [`Owner::of`] reads, except package lists: those are read only on a live machine, because they would make
 /// snapshots large.
 pub(crate) const READS: &[&str] = &["/proc/*/cgroup", "/proc/*/exe", "/proc/*/task/*/schedstat", "/proc/uptime"];
 
@@ -41,7 +41,7 @@ const KNOWN: &[(&str, &str, &str)] = &[
     ("hwlatdetect", "rt-tests", "detects firmware interruptions"),
     ("rtla", "rtla", "measures with the kernel's tracers"),
     ("jitterdebugger", "jitterdebugger", "measures wakeup latency"),
-    ("punctual", "punctual", "measures wakeup latency, or watches it"),
+    ("punctual", "punctual", "measures or monitors wakeup latency"),
     ("timerlatu/*", "rtla", "measures with the timerlat tracer"),
     ("stress-ng*", "stress-ng", "generates load"),
     ("rtapi_app*", "linuxcnc-uspace", "LinuxCNC's real-time part"),
@@ -95,8 +95,8 @@ impl Owner {
     }
 }
 
-/// Looks up the task's name, then its program's, as threads may have different names. proc(5): ` (deleted)` marks a
-/// program that has been replaced.
+/// Looks up the task's name, then the name of its program, because a thread's name may differ from that of its program.
+/// proc(5): ` (deleted)` marks a program that has been replaced.
 fn known(task: &str, program: Option<&str>) -> Option<&'static (&'static str, &'static str, &'static str)> {
     let file = program.and_then(|path| path.trim_end().trim_end_matches(" (deleted)").rsplit('/').next());
     [Some(task), file].into_iter().flatten().find_map(|one| KNOWN.iter().find(|(name, ..)| fits(name, one)))
@@ -144,7 +144,7 @@ pub(crate) fn package(machine: &dyn Machine, program: &str) -> Option<String> {
 const PLACES: &[&str] = &["/usr/", "/bin/", "/sbin/", "/lib", "/opt/", "/etc/", "/var/"];
 const LOCAL: &str = "/usr/local/";
 
-/// Minimum length of a common prefix of package and program for which the package is tried first.
+/// If the names of a package and of the program share a prefix of at least this length, the package is tried first.
 const ALIKE: usize = 4;
 
 fn common(one: &str, other: &str) -> usize {
@@ -173,7 +173,7 @@ fn has_line(machine: &dyn Machine, path: &str, lines: [&[u8]; 2]) -> bool {
     }
 }
 
-/// Returns the task's CPU time during the window if there is one, otherwise since the task started
+/// Returns the task's CPU time during the window or, without a window, since the task started
 /// (Documentation/scheduler/sched-stats.rst).
 fn time(sight: &Sight, task: &Task) -> Option<String> {
     let path = format!("/proc/{}/task/{}/schedstat", task.pid, task.tid);

@@ -22,7 +22,7 @@ use punctual_model::{Finding, Severity};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// Today's date, from the caller, to find expired suppressions: this crate does not read the clock.
+/// Today's date, used to find expired suppressions. The caller supplies it, because this crate does not read the clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Today {

@@ -32,7 +32,7 @@ pub(crate) struct Gap {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Cause {
-    /// The file does not exist; for some rules that is an answer.
+    /// The file does not exist; for some rules, its absence is an answer.
     Absent,
     Denied,
     /// The content is withheld without an error, for example by a namespace or a mount option.
@@ -64,7 +64,7 @@ impl Gap {
         self.cause == Cause::NotGiven
     }
 
-    /// True if a configuration that is given does not mention the option.
+    /// True if the configuration is available but does not mention the option.
     pub fn is_left_out(&self) -> bool {
         self.cause == Cause::Garbled(NO_OPTION)
     }
@@ -74,7 +74,7 @@ impl Gap {
     }
 }
 
-/// What a configuration that may have left an option out lacks.
+/// Text after "no" if the configuration does not mention an option but may have omitted it.
 pub(crate) const NO_OPTION: &str = "such option: it is truncated, or a defconfig, which omits defaults";
 
 impl Cause {
@@ -144,7 +144,7 @@ impl Reading {
     }
 }
 
-/// Maximum number of list elements shown; the evidence has all.
+/// Maximum number of list elements shown; the evidence lists all of them.
 const SHOWN: usize = 6;
 
 impl Reading {

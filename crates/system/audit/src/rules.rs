@@ -42,7 +42,7 @@ impl Rules {
         &RULES
     }
 
-    /// Loads the built-in rules, to be extended; takes some milliseconds.
+    /// Loads a copy of the built-in rules that the caller can extend; takes a few milliseconds.
     pub fn load() -> Rules {
         // A vector that grows would be twice as long. A test reads the same bytes, so this cannot fail.
         let mut json = vec![0; LENGTH];
@@ -76,8 +76,9 @@ impl Rules {
         self.sources.get(key).map(String::as_str)
     }
 
-    /// Returns every path a rule may read, also through its probes and shared conditions. `*` represents a name or a
-    /// part of one, `**` at the end the folder and everything below. Control groups may be mounted at unusual places.
+    /// Returns every path that a rule may read, including those of its probes and shared conditions. `*` represents a
+    /// name or a part of one; a final `**` represents the folder and everything below it. Control groups may be mounted
+    /// at unusual places.
     pub fn paths(&self, rule: &Rule) -> Vec<String> {
         let commons = rule.only_if.iter().filter_map(|name| self.commons.get(name));
         let reads = rule.reads.values().chain(commons.flat_map(|common| common.reads.values()));
@@ -103,8 +104,8 @@ impl Rules {
         self.rules.iter().flat_map(of).chain(unknown).collect()
     }
 
-    /// Returns the paths to read at the beginning of a window: every path of rules with `change`, and those of their
-    /// probes.
+    /// Returns the paths to read at the beginning of a window: every path of rules with `change`, and the paths of
+    /// their probes.
     pub fn window_paths(&self) -> Vec<String> {
         let changing = self.rules.iter().filter(|rule| rule.reads.values().any(|read| read.change));
         changing.flat_map(|rule| self.paths(rule)).chain(OVER_TIME.iter().map(|path| (*path).to_owned())).collect()
@@ -152,7 +153,7 @@ impl Rules {
         self.own_ids.contains(id)
     }
 
-    /// Sets the description of an imported profile, whose requests are already rules.
+    /// Sets the description of an imported profile, whose requests have already been added as rules.
     pub(crate) fn describe_own(&mut self, description: String, today: Today) {
         self.own = Some((Adjustments { description, ..Adjustments::default() }, today));
     }
@@ -161,7 +162,7 @@ impl Rules {
         self.profiles.get(&profile).map_or("", |requests| requests.description.as_str())
     }
 
-    /// Returns the severity of a FAIL: from the user's profile, else the built-in one, else the rule.
+    /// Returns the severity of a FAIL: from the user's profile, else from the built-in profile, else from the rule.
     pub fn severity(&self, rule: &Rule, profile: Profile) -> Severity {
         let own = self.own.as_ref().map(|(requests, _)| requests);
         let built_in = self.profiles.get(&profile);

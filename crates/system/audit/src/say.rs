@@ -1,6 +1,6 @@
 //! Fills in sentences that contain names in braces.
 
-/// Names that every sentence may use besides the rule's reads.
+/// Names that every sentence may use in addition to the rule's reads.
 pub(crate) const CONTEXT: &[&str] = &["scheduling", "cpus", "profile"];
 
 /// Returns the names in a sentence; `None` if a brace is not closed.

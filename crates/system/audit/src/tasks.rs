@@ -1,4 +1,4 @@
-//! Every real-time task on the machine: proc_pid_stat(5).
+//! Finds every real-time task on the machine (proc_pid_stat(5)).
 
 use crate::reading::{Cause, Gap};
 use punctual_machine::{Listing, Machine};

@@ -17,7 +17,7 @@ impl From<bool> for Truth {
 }
 
 impl Truth {
-    /// Returns No if any part is No; else any gap leaves the result open.
+    /// Returns No if any part is No; otherwise a gap leaves the result open.
     pub fn all(parts: impl IntoIterator<Item = Truth>) -> Truth {
         let mut gaps = Vec::new();
         for part in parts {
@@ -30,7 +30,7 @@ impl Truth {
         if gaps.is_empty() { Truth::Yes } else { Truth::Open(gaps) }
     }
 
-    /// Returns Yes if any part is Yes; else any gap leaves the result open.
+    /// Returns Yes if any part is Yes; otherwise a gap leaves the result open.
     pub fn any(parts: impl IntoIterator<Item = Truth>) -> Truth {
         !Truth::all(parts.into_iter().map(|part| !part))
     }

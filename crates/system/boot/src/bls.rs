@@ -112,8 +112,8 @@ impl Entry {
         Ok(out)
     }
 
-    /// Returns the part of the change for one of several lines: new words go to the last line, and are removed from the
-    /// others.
+    /// Returns the part of the change that applies to one of several lines: new words are added to the last line, and
+    /// their earlier values are removed from every line.
     fn part(&self, change: &Change, all: &str, line: &str, is_last: bool) -> Change {
         let (whole, own) = (words(all), words(line));
         let is_all = |word: &String| is_cumulative(word) || is_pages(word);
@@ -138,7 +138,7 @@ impl Entry {
     }
 
     /// Returns a copy of the entry with the trial's identifier and these options, without the keys by which loaders
-    /// sort.
+    /// sort entries.
     pub fn trial(&self, options: &str) -> String {
         let mut out = format!("title punctual: one trial boot\noptions {options}\n");
         for line in self.text.lines().map(|line| line.trim_start_matches('\u{feff}')) {

@@ -53,8 +53,8 @@ struct Candidate {
 const LOOKED: &str = "config.txt of a Raspberry Pi, /etc/default/grub, /boot/loader/entries, systemd-boot's entries, \
     /run/ostree-booted, extlinux.conf, /boot/armbianEnv.txt, Ubuntu Core";
 
-/// Determines the boot chain. Evidence of what booted the machine counts more than what is installed. If several chains
-/// are installed and there is no such evidence, the result is an error.
+/// Determines the boot chain. Evidence of what booted the machine takes precedence over what is installed. If several
+/// chains are installed and there is no such evidence, the result is an error.
 ///
 /// # Errors
 /// [`BootError::Unknown`] and [`BootError::Ambiguous`].
@@ -262,7 +262,8 @@ fn is_jetson(traces: &Traces) -> bool {
 
 fn armbian(view: &dyn Machine, traces: &Traces) -> Option<Candidate> {
     exists(view, crate::armbian::ENV).then_some(())?;
-    let booted =
-        traces.word("ubootpart=").map(|_| "/proc/cmdline has ubootpart=, which its boot script writes".to_owned());
+    let booted = traces
+        .word("ubootpart=")
+        .map(|_| "/proc/cmdline has ubootpart=, which Armbian's boot script writes".to_owned());
     Some(Candidate { kind: Kind::Armbian, installed: vec![crate::armbian::ENV.to_owned()], booted, not: None })
 }

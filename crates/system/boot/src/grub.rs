@@ -124,8 +124,8 @@ pub(crate) fn change(view: &dyn Machine, change: &Change) -> Result<Plan, Stop> 
     Ok(plan.note("the recovery entries boot without the added parameters"))
 }
 
-/// Returns the command that writes grub.cfg. It does the same as Debian's update-grub, but with another output file;
-/// any other update-grub is run itself.
+/// Returns the command that writes grub.cfg. It does the same as Debian's update-grub, but with another output file; an
+/// update-grub that is not Debian's is run instead.
 fn menu(view: &dyn Machine) -> Run {
     let what = "writes grub.cfg from these files";
     let is_debians = |script: String| script.contains("grub-mkconfig -o /boot/grub/grub.cfg");

@@ -1,5 +1,5 @@
 //! GRUB with entries of the Boot Loader Specification (Fedora, RHEL). Edits the entries, and the files from which
-//! entries of later kernels are made. RHEL 8 has the words in `kernelopts` of GRUB's environment block.
+//! entries of later kernels are made. RHEL 8 keeps the parameters in `kernelopts` in GRUB's environment block.
 
 use crate::bls::{self, Entry, TRIAL};
 use crate::current::Configured;

@@ -1,4 +1,4 @@
-//! Parses the menu in a generated grub.cfg: finds the default entry, and copies it with other words.
+//! Parses the menu in a generated grub.cfg: finds the default entry, and copies it with changed words.
 
 use crate::Change;
 use crate::trial::as_trial;

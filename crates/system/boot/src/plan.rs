@@ -52,7 +52,7 @@ pub struct Trial {
     /// menu.
     pub arm: Option<Run>,
     pub reboot: Argv,
-    /// True if the boot after a failed one uses the old parameters without action of a user.
+    /// True if the boot after a failed one uses the old parameters without user action.
     pub unattended: bool,
     pub fallback: String,
     /// How to recognise that the trial is running.

@@ -115,8 +115,8 @@ pub(crate) fn efi_text(view: &dyn Machine, name: &str) -> Option<String> {
     Some(String::from_utf16_lossy(&units).trim_end_matches('\0').to_owned())
 }
 
-/// Returns type and device of the file system that contains a path, from the running machine's mounts, otherwise from
-/// /etc/fstab.
+/// Returns type and device of the file system that contains a path, from the running machine's mounts if they are
+/// known, otherwise from /etc/fstab.
 pub(crate) fn mounted(view: &dyn Machine, path: &str) -> Option<(String, String)> {
     let holds =
         |point: &str| path == point || point == "/" || path.strip_prefix(point).is_some_and(|r| r.starts_with('/'));

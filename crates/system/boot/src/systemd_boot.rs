@@ -39,7 +39,8 @@ fn read(view: &dyn Machine) -> Result<Boot, BootError> {
     Ok(Boot { entries, default, is_sure, images, cmdline: kernel_cmdline::read(view)? })
 }
 
-/// Returns the name of the entry that booted, otherwise the default of loader.conf, without `.conf`.
+/// Returns the name, without `.conf`, of the entry that booted or, if that is unknown, of the default entry in
+/// loader.conf.
 fn default(view: &dyn Machine) -> Option<String> {
     let selected = efi_text(view, "LoaderEntrySelected").or_else(|| efi_text(view, "LoaderEntryDefault"));
     let conf = || {

@@ -12,7 +12,7 @@ use punctual_model::Back;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Number of passes over values that change each other when they are written.
+/// Number of passes over values of which writing one changes another.
 const ROUNDS: usize = 4;
 
 /// Undoes one entry and records this. If it cannot be recorded, that is not a failure: the entry stays open, and the

@@ -62,7 +62,7 @@ impl Doing {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Carried {
     Already,
-    /// The change was made. The number is that of its journal entry.
+    /// The change was made. The number identifies its journal entry.
     Done(u64),
     /// The change was not made, for this reason. If undoing a failed write also failed, its journal entry describes
     /// what may remain.

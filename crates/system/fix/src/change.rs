@@ -83,7 +83,7 @@ pub enum Change {
     Command {
         argv: Argv,
         back: Back,
-        /// Files that the command writes, with their contents before.
+        /// Files that the command writes, with their contents before the command runs.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         kept: Vec<(PathBuf, Option<Kept>)>,
         /// The file that the command first writes under another name; `None` if it writes directly.

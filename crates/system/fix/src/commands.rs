@@ -53,7 +53,7 @@ pub(crate) fn before_a_command(
 }
 
 /// Returns a line `name=value` whose value differs from the command's and from the old one; `None` if there is none. A
-/// line without a value was used up: GRUB empties next_entry.
+/// line without a value does not count, because its value was used up: GRUB empties next_entry.
 fn replaced(old: &str, after: &str, now: &str) -> Option<String> {
     let lines = |text: &str| text.lines().map(str::to_owned).collect::<std::collections::BTreeSet<String>>();
     let (old, now) = (lines(old), lines(now));

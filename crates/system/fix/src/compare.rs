@@ -9,7 +9,7 @@ use std::path::Path;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     Restored(String),
-    /// The change had no effect any more: the old value was in place.
+    /// The change had no effect any more: the old value was already in place.
     Unchanged(String),
     /// Nothing remains to be undone, because of a reboot, or because the thread or file no longer exists.
     Gone(String),

@@ -16,7 +16,8 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(crate) struct Merged {
     /// Records by number.
     pub records: BTreeMap<u64, Record>,
-    /// Damage to one copy that the other makes up for, and an incomplete record that never took effect, as sentences.
+    /// Damage to one copy that the other copy compensates for, and an incomplete record that never took effect, as
+    /// sentences.
     pub covered: Vec<String>,
     /// What is missing from both copies, as sentences.
     pub lost: Vec<String>,
@@ -144,7 +145,7 @@ pub(crate) fn merge(first: Option<&[u8]>, second: Option<&[u8]>) -> Merged {
     if is_end_lost {
         merged.lost.push(format!("everything after record {last} is damaged in both copies"));
     }
-    let how = if is_cut_off { "it never took effect" } else { "the other copy is intact" };
+    let how = if is_cut_off { "the record never took effect" } else { "the other copy is intact" };
     match merged.lost.is_empty() {
         true => merged.covered = damage.into_iter().map(|what| format!("{what}: {how}")).collect(),
         false => merged.lost.extend(damage),

@@ -32,7 +32,7 @@ pub enum FixResult<'a> {
         rules: &'a [RuleDone],
         /// Values that another program has reverted.
         reverted: &'a [String],
-        /// Why the fix stopped before its end; null if it did not.
+        /// Why the fix stopped before it was complete; null if it did not.
         failed: &'a Option<String>,
         /// Steps that the user has to do.
         manual: Vec<ManualPart<'a>>,
@@ -115,7 +115,7 @@ pub enum UndoResult<'a> {
     },
     /// Printed by `--accept-loss`: lost records of the journal that are no longer reported.
     Accepted { accepted: &'a [String] },
-    /// Printed by `--list`: changes that are not undone.
+    /// Printed by `--list`: changes that have not been undone.
     Listed {
         /// The changes, first one first.
         changes: Vec<OpenPart<'a>>,
@@ -141,7 +141,7 @@ pub struct UndonePart<'a> {
     diff: Option<&'a str>,
 }
 
-/// A change that is not undone.
+/// A change that has not been undone.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OpenPart<'a> {

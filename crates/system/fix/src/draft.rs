@@ -40,7 +40,7 @@ fn check(sys: &dyn System, draft: &Draft) -> Result<(), String> {
     };
     match ran.code {
         Some(0) => Ok(()),
-        _ => Err(format!("{} rejects it, so it is not used: {}", argv.line(), ran.complaint)),
+        _ => Err(format!("{} rejects the new file, so that file is not used: {}", argv.line(), ran.complaint)),
     }
 }
 
@@ -59,7 +59,7 @@ fn take(sys: &dyn System, draft: &Draft, entry: u64) -> Result<(), String> {
     let has = |content: &[u8]| String::from_utf8_lossy(content).contains(&draft.needs);
     if old.as_ref().and_then(Kept::bytes).is_some_and(|old| has(&old)) && !has(&content) {
         let (needs, old) = (draft.needs.trim(), draft.path.display());
-        return Err(format!("{} lacks `{needs}`, which {old} has, so it is not used", draft.draft.display()));
+        return Err(format!("{} lacks `{needs}`, which {old} has, so the new file is not used", draft.draft.display()));
     }
     let mut attributes = old.map_or(made.attributes, |old| old.attributes);
     attributes.modified = None;

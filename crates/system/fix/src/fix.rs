@@ -46,12 +46,12 @@ pub struct Fixed {
     pub reverted: Vec<String>,
     /// Error of the journal. The changes of the current rule were then rolled back as far as possible.
     pub failed: Option<String>,
-    /// Damage to one copy of the journal; no record is lost, as sentences.
+    /// Damage to one copy of the journal, as sentences; no record is lost.
     pub covered: Vec<String>,
 }
 
 pub struct Asked<'a> {
-    /// Evaluates one rule again. Returns its state and its sentence; `None` if it is not in the audit.
+    /// Evaluates one rule again. Returns its state and its sentence; `None` if the rule is not in the audit.
     pub judge: &'a dyn Fn(&str) -> Option<(State, String)>,
     /// Called once before the first change, with the number of the set that waits for confirmation. It starts the
     /// timer.
@@ -134,7 +134,7 @@ pub(crate) fn one(
     Ok(done)
 }
 
-/// Returns true if the changes stay. Undoes them and returns false if they are incomplete, or nothing improved
+/// Returns true if the changes are kept. Undoes them and returns false if they are incomplete, or nothing improved
 /// according to `now`.
 fn stands(
     journal: &mut Journal,
@@ -170,7 +170,7 @@ fn unprotected(journal: &Journal, rule: &RulePlan, options: &FixOptions) -> Opti
     (!is_safe && watchdog::armed(journal.sys).is_none()).then(|| why.to_owned())
 }
 
-/// Applies every step. Returns false if a step failed on which others depend.
+/// Applies every step. Returns false if a step that others depend on failed.
 fn carry_all(journal: &mut Journal, set: u64, rule: &RulePlan, done: &mut RuleDone) -> Result<bool, JournalError> {
     let place = Place { set, rule: &rule.rule };
     for step in &rule.steps {
@@ -195,7 +195,7 @@ fn is_better((before, summary): (State, &str), (after, now): &(State, String)) -
     }
 }
 
-/// Reads written values again after some seconds. Returns those that another program has changed.
+/// Reads written values again after some seconds. Returns the values that another program has changed.
 fn look_again(journal: &mut Journal, set: u64, seconds: u64) -> Vec<String> {
     let open = |journal: &Journal| {
         journal.entries().iter().filter(|e| e.set == set && e.is_open()).cloned().collect::<Vec<_>>()

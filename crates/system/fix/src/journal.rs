@@ -73,7 +73,7 @@ pub struct Set {
     pub boot: String,
     pub owner: Option<Owner>,
     pub is_ended: bool,
-    /// Time since boot at which the set is undone unless confirmed, s; `None` if it was confirmed, or needs no
+    /// Time since boot at which the set is undone unless confirmed, s; `None` if the set was confirmed, or needs no
     /// confirmation.
     pub confirm_by_s: Option<u64>,
 }
@@ -198,7 +198,7 @@ impl<'s> Journal<'s> {
         &self.sets
     }
 
-    /// Returns the damage to one copy that the other makes up for, as sentences.
+    /// Returns the damage to one copy that the other copy compensates for, as sentences.
     pub fn covered(&self) -> &[String] {
         &self.covered
     }

@@ -3,7 +3,7 @@ use crate::change::Change;
 use crate::files;
 use crate::system::System;
 
-/// Returns the current value if it differs from the written one; `None` if it does not or is unknown.
+/// Returns the current value if it differs from the written one; `None` if it does not differ or is unknown.
 pub(crate) fn differs(sys: &dyn System, change: &Change) -> Option<String> {
     match change {
         Change::Value { path, new, form, .. } => {

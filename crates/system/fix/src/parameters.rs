@@ -34,7 +34,7 @@ pub struct OneBoot {
     #[serde(serialize_with = "line")]
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub reboot: Argv,
-    /// True if the machine returns to the old parameters without action of a user.
+    /// True if the machine returns to the old parameters without user action.
     pub unattended: bool,
     /// How the old parameters are restored, and in which cases they are not.
     pub fallback: String,
@@ -68,7 +68,7 @@ impl<'a> Parameters<'a> {
         Parameters { view, how, boot: RefCell::default() }
     }
 
-    /// Returns notes about the steps; empty until [`Parameters::steps`] was called.
+    /// Returns notes about the steps; empty until [`Parameters::steps`] has been called.
     pub fn boot_notes(&self) -> BootNotes {
         self.boot.borrow().clone()
     }
@@ -92,7 +92,7 @@ impl<'a> Parameters<'a> {
         if plan.is_done() {
             // If there is nothing to do, a note says what these files do not determine.
             if plan.notes.is_empty() {
-                let note = "already configured: takes effect at the next boot unless it is in force now";
+                let note = "already configured: takes effect at the next boot unless it is already in effect";
                 self.boot.borrow_mut().notes.push(note.to_owned());
             }
             return Ok(Vec::new());
@@ -132,7 +132,7 @@ impl<'a> Parameters<'a> {
         edits.chain(trial.arm.iter().map(|run| Step::Run(run.command.clone()))).collect()
     }
 
-    /// Gives the kernel parameters of a trial a rule name of their own, so that the trial can be removed alone.
+    /// Gives the kernel parameters of a trial a rule name of their own, so that the trial can be removed separately.
     pub fn name(&self, plan: &mut Plan) {
         if self.how == How::Trial {
             plan.rules
@@ -142,16 +142,16 @@ impl<'a> Parameters<'a> {
         }
     }
 
-    /// Adds the parameters of a trial permanently to a plan. It is needed because the findings of a running trial
-    /// already see its parameters and do not request them. Other parameters that findings request were not tried, and
-    /// are omitted with this reason.
+    /// Adds the parameters of a trial permanently to a plan. It is needed because an audit during a running trial
+    /// already sees the trial's parameters, so its findings do not request them. Other parameters that findings request
+    /// were not tried, and are omitted with this reason.
     pub fn keep(&self, sys: &dyn System, plan: &mut Plan, tried: &BootWish) {
         for rule in plan.rules.iter_mut().filter(|rule| rule.rule == BOOT_RULE) {
             rule.steps.clear();
             rule.manual = vec![format!("not tried yet: {}; then use --persist --trial again", rule.summary)];
         }
         let mut kept: RulePlan = boot_rule(sys, Some(&|request| self.steps(request)), tried);
-        kept.summary = format!("{}, as tried in this boot", kept.summary);
+        kept.summary = format!("{}, as tried in the current boot", kept.summary);
         plan.rules.push(kept);
     }
 }

@@ -28,7 +28,7 @@ const MAX_EXTENDED: usize = 64 << 10;
 #[derive(Clone, Debug, Default)]
 pub struct Real {
     root: Option<PathBuf>,
-    /// The lock that is held. Commands that run while it is held inherit it.
+    /// The lock, while it is held. Commands that run meanwhile inherit it.
     held: Arc<Mutex<Weak<OwnedFd>>>,
 }
 
@@ -37,7 +37,7 @@ impl Real {
         Real::default()
     }
 
-    /// Uses a directory in place of a machine. Threads and commands are refused there.
+    /// Uses a directory in place of a machine. Operations on threads and commands are then refused.
     pub fn under(root: impl Into<PathBuf>) -> Real {
         Real { root: Some(root.into()), ..Real::default() }
     }
@@ -52,7 +52,7 @@ impl Real {
     fn here(&self) -> io::Result<()> {
         match self.root {
             None => Ok(()),
-            Some(_) => Err(io::Error::new(io::ErrorKind::Unsupported, "possible possible only on the running machine")),
+            Some(_) => Err(io::Error::new(io::ErrorKind::Unsupported, "possible only on the running machine")),
         }
     }
 
@@ -104,7 +104,7 @@ impl System for Real {
         let file = self.open(path, File::options().write(true).truncate(true))?;
         let written = (&file).write(value)?;
         if written < value.len() {
-            return Err(io::Error::new(io::ErrorKind::WriteZero, "the file took only part of the value"));
+            return Err(io::Error::new(io::ErrorKind::WriteZero, "the file accepted only part of the value"));
         }
         Ok(())
     }

@@ -41,8 +41,8 @@ pub struct Ran {
     pub complaint: String,
 }
 
-/// Lock that is held while the journal is in use. It is released when it is dropped and every command that was run
-/// while it was held has ended.
+/// Lock that is held while the journal is in use. It is released once this value has been dropped and every command
+/// that ran while the lock was held has ended.
 #[derive(Debug)]
 pub struct Lock(#[allow(dead_code)] pub(crate) Option<Arc<OwnedFd>>);
 

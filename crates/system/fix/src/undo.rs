@@ -21,7 +21,7 @@ pub struct Undone {
     pub changes: Vec<Taken>,
     /// Changes that the journal has lost, as sentences.
     pub lost: Vec<String>,
-    /// Damage to one copy of the journal; no record is lost, as sentences.
+    /// Damage to one copy of the journal, as sentences; no record is lost.
     pub covered: Vec<String>,
 }
 
@@ -76,7 +76,7 @@ pub(crate) fn restore(journal: &mut Journal, chosen: impl Fn(&Entry) -> bool) ->
     taken
 }
 
-/// Sets without open entries need no confirmation, and count as finished.
+/// Marks sets without open entries as finished; they need no confirmation.
 pub(crate) fn settle_sets(journal: &mut Journal) {
     let is_done = |id: u64| journal.entries().iter().all(|entry| entry.set != id || !entry.is_open());
     let done: Vec<(u64, bool, bool)> = journal
@@ -93,7 +93,7 @@ pub(crate) fn settle_sets(journal: &mut Journal) {
 }
 
 /// Undoes sets whose process died before it had finished, and sets that were not confirmed in time. It is called when
-/// the program starts. `None` if there were none.
+/// the program starts. Returns `None` if there were no such sets.
 ///
 /// # Errors
 /// The journal cannot be used, or records are lost. Nothing is then undone automatically.
@@ -124,8 +124,8 @@ pub fn recover(sys: &dyn System, folder: &Path) -> Result<Option<Undone>, Journa
     Ok((!changes.is_empty()).then(|| Undone::new(&journal, changes)))
 }
 
-/// Changes that another program has modified since are left to `undo`, and are not tried again at every start. Changes
-/// that could not be undone are tried again.
+/// Marks a set as finished unless a change could not be undone, which is then tried again. Changes that another program
+/// has modified since are left to `undo`, and are not tried again at every start.
 fn close(journal: &mut Journal, set: u64, changes: &[Taken]) {
     if changes.iter().all(|taken| !matches!(taken.outcome, Outcome::Failed(_))) {
         let _ = journal.confirmed(set);

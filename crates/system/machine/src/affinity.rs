@@ -4,8 +4,8 @@
 ///
 /// Enabling the controller cpuset in the root cgroup, and each change of a cpuset's CPUs, gives every process the CPUs
 /// of its cgroup (cpuset_attach(), update_tasks_cpumask() in kernel/cgroup/cpuset.c). Since Linux 6.2 the kernel keeps
-/// the mask requested with sched_setaffinity(2) and applies both (commits 8f9ea86fdf99, da019032819a); earlier kernels
-/// discard it. `release` is that of uname(2).
+/// the mask requested with sched_setaffinity(2) and applies both masks (commits 8f9ea86fdf99, da019032819a); earlier
+/// kernels discard it. `release` is the release that uname(2) returns.
 pub fn partition_unpins(release: Option<&str>) -> Option<String> {
     let mut numbers =
         release.unwrap_or_default().split(|c: char| !c.is_ascii_digit()).map(|part| part.parse::<u32>().ok());

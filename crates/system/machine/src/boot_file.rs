@@ -48,7 +48,7 @@ pub fn boot_file(text: &str) -> Option<BootFile> {
     }
 }
 
-/// Returns the command line in a file, as far as it contains one, without additions by loader and boot script.
+/// Returns the command line that a file contains, without the words that the loader and the boot script add.
 pub fn boot_file_cmdline(text: &str) -> Option<String> {
     let line = match boot_file(text)? {
         BootFile::Log => logged(text),
@@ -63,7 +63,7 @@ pub fn boot_file_cmdline(text: &str) -> Option<String> {
 }
 
 /// Returns the release of the kernel that a file with a command line starts: an entry's version, the release that a
-/// BeagleBone's uEnv.txt names, or that in the name of the kernel's file.
+/// BeagleBone's uEnv.txt names, or the release in the name of the kernel's file.
 pub(crate) fn boot_file_release(text: &str) -> Option<String> {
     let file = |words: &[&str]| text.lines().find_map(|line| words.iter().find_map(|word| keyword(line, word)));
     let image = |path: &str| of_image(path.split_whitespace().next()?).map(str::to_owned);
@@ -118,8 +118,9 @@ pub(crate) fn has_open_quote(text: &str) -> bool {
     values.map(|(_, value)| unquoted(value)).any(|value| value.is_none())
 }
 
-/// Evaluates assignments in grub-mkconfig's order. The last of several counts; a value may refer to variables of the file.
-/// In a drop-in of /etc/default/grub.d it may refer to one that another file sets, which stays a variable.
+/// Evaluates assignments in grub-mkconfig's order. The last of several assignments counts; a value may refer to
+/// variables of the file. In a drop-in of /etc/default/grub.d it may also refer to a variable that another file sets,
+/// which is left unexpanded.
 fn grub(text: &str) -> String {
     let mut others = assigned(text);
     others.retain(|name, _| !GRUB.contains(&name.as_str()));
@@ -139,7 +140,7 @@ fn grub(text: &str) -> String {
     values.map(Option::unwrap_or_default).join(" ")
 }
 
-/// Returns the APPEND line of the default label, or else of the first one.
+/// Returns the APPEND line of the default label, or, if there is no default, of the first label.
 fn extlinux(text: &str) -> String {
     let default = text.lines().find_map(|line| keyword(line, "default"));
     let mut label = None;

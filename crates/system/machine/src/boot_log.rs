@@ -12,7 +12,7 @@ pub(crate) fn is_log(text: &str) -> bool {
     text.lines().any(|line| LOGGED.iter().any(|start| line.contains(start)))
 }
 
-/// A message of this length, in bytes, may be cut: LOG_LINE_MAX of kernel/printk/printk.c is 992 or 976, in later
+/// A message of this length, in bytes, may be truncated: LOG_LINE_MAX of kernel/printk/printk.c is 992 or 976, in later
 /// releases PRINTKRB_RECORD_MAX is 1,024.
 const CUT: usize = 960;
 
@@ -41,8 +41,8 @@ pub(crate) fn logged(text: &str) -> String {
     LOGGED.iter().find_map(|start| of(start)).unwrap_or_default()
 }
 
-/// Replaces the part of the last word that may be cut off by [`CUT_OFF`]: the word's name is known only if a value
-/// follows.
+/// Puts [`CUT_OFF`] in place of the part of the last word that may be incomplete: the word's name is known only if a
+/// value follows.
 fn without_end(line: &str) -> String {
     let (whole, last) = line.rsplit_once(' ').unwrap_or(("", line));
     let name = last.split_once('=').map(|(name, _)| format!("{name}={CUT_OFF} ")).unwrap_or_default();
@@ -58,8 +58,8 @@ pub(crate) fn logged_release(text: &str) -> Option<&str> {
     rest.split_whitespace().next().filter(|release| release.starts_with(|c: char| c.is_ascii_digit()))
 }
 
-/// Returns `uname -v` of the last boot: the banner's end, from the build number on. `None` if it has no date, which every
-/// build has (UTS_VERSION of init/Makefile): then the banner was shortened.
+/// Returns `uname -v` of the last boot: the banner's end, from the build number on. `None` if the banner has no date:
+/// every build has one (UTS_VERSION of init/Makefile), so the banner was truncated.
 pub(crate) fn logged_version(text: &str) -> Option<&str> {
     logged_release(text)?;
     let (_, rest) = text.lines().rev().find_map(|line| line.split_once("Linux version "))?;
@@ -70,8 +70,8 @@ pub(crate) fn logged_version(text: &str) -> Option<&str> {
     version.split(|c: char| !c.is_ascii_digit()).any(is_year).then_some(version)
 }
 
-/// Returns the messages of the last boot in a log, as records of /dev/kmsg (Documentation/ABI/testing/dev-kmsg) behind
-/// [`LOG_PART`].
+/// Returns the messages of the last boot in a log, as records of /dev/kmsg (Documentation/ABI/testing/dev-kmsg)
+/// preceded by [`LOG_PART`].
 pub(crate) fn log_records(text: &str) -> Option<String> {
     if !is_log(text) {
         return None;

@@ -27,8 +27,8 @@ pub(crate) fn unquoted(value: &str) -> Option<String> {
     quote.is_none().then(|| text.trim_end().to_owned())
 }
 
-/// Variables that boot scripts of BeagleBone, Armbian and others pass to the kernel; `APPEND` is that of boxes with
-/// Amlogic processors, `default_kernel_opts` Alpine's.
+/// Returns the value if the line sets a variable that boot scripts of BeagleBone, Armbian and others pass to the
+/// kernel. `APPEND` is used by boxes with Amlogic processors, `default_kernel_opts` by Alpine.
 pub(crate) fn environment(line: &str) -> Option<String> {
     const NAMES: &[&str] =
         &["cmdline", "optargs", "bootargs", "extraargs", "extraboardargs", "APPEND", "default_kernel_opts"];
@@ -62,7 +62,7 @@ pub(crate) fn commands(line: &str) -> Vec<&str> {
     line.split(is_end).map(str::trim).collect()
 }
 
-/// Stands for the words that a script adds under a condition.
+/// Stands for the words that a script adds only under a condition.
 const CONDITIONAL: &str = "${condition}";
 
 /// Returns the command line that a boot script sets. The last of several `setenv bootargs` counts; it may refer to the
@@ -108,7 +108,7 @@ fn run(text: &str) -> Vec<&str> {
     }
 }
 
-/// Replaces `run name…` by the commands of these names, each name only the first time.
+/// Replaces `run name…` by the commands that these names stand for; each name is replaced only the first time.
 fn expanded<'t>(line: &'t str, macros: &mut BTreeMap<&str, &'t str>) -> Vec<&'t str> {
     let mut all = Vec::new();
     for command in commands(line) {

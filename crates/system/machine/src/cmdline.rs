@@ -7,8 +7,8 @@ pub fn parameters(cmdline: &str) -> Vec<String> {
     split(cmdline).into_iter().take_while(|word| word != "--").collect()
 }
 
-/// Returns the value of the last `name=value`, `""` for a bare `name`. `-` and `_` are equal in names, as in the kernel
-/// (kernel/params.c, parameq).
+/// Returns the value of the last `name=value`, or `""` if the last occurrence is a bare `name`. `-` and `_` are equal
+/// in names, as in the kernel (kernel/params.c, parameq).
 pub fn parameter(cmdline: &str, name: &str) -> Option<String> {
     let same = |key: &str| key.replace('-', "_") == name.replace('-', "_");
     parameters(cmdline).iter().rev().find_map(|word| {
@@ -17,13 +17,14 @@ pub fn parameter(cmdline: &str, name: &str) -> Option<String> {
     })
 }
 
-/// Like [`parameter`], for the first occurrence.
+/// Like [`parameter`], but returns the value of the first occurrence.
 pub fn first_parameter(cmdline: &str, name: &str) -> Option<String> {
     parameters(cmdline).iter().find_map(|word| parameter(&format!("\"{word}\""), name))
 }
 
-/// Parameters whose values all count: their handlers add to what an earlier one set (tsc_setup of arch/x86/kernel/tsc.c,
-/// hugepages_setup of mm/hugetlb.c, pci_setup of drivers/pci/pci.c, …), or user space reads them all (systemd, dracut).
+/// Parameters whose values all count: their handlers add to what an earlier occurrence set (tsc_setup of
+/// arch/x86/kernel/tsc.c, hugepages_setup of mm/hugetlb.c, pci_setup of drivers/pci/pci.c, …), or user space reads them
+/// all (systemd, dracut).
 const REPEATED: &[&str] = &[
     "acpi",
     "acpi_osi",
@@ -77,7 +78,7 @@ pub const SHORTEST_CMDLINE: usize = 255;
 /// Returns the maximum length of a command line in bytes: COMMAND_LINE_SIZE less the closing NUL, by architecture
 /// (/proc/sys/kernel/arch) and release, from arch/*/include/uapi/asm/setup.h, asm/setup.h and asm-generic/setup.h of
 /// Linux 5.10, 5.15, 6.1, 6.6, 6.12, 6.18 and 7.2. `None` if the release does not determine it: RISC-V had 512 bytes
-/// before March 2023, also in stable releases, and LoongArch changed between 6.12 and 6.18.
+/// before March 2023, also in stable releases, and LoongArch changed its limit between 6.12 and 6.18.
 pub fn longest_cmdline(machine: &dyn Machine) -> Option<usize> {
     let arch = machine.read("/proc/sys/kernel/arch");
     let release = machine.read("/proc/sys/kernel/osrelease");
@@ -176,7 +177,7 @@ const PRIVATE_PARTS: &[&str] =
     &["password", "passwd", "secret", "token", "serial", "macaddr", "uuid", "credential", "auth"];
 
 /// Returns a command line without UUIDs, labels, MAC and IP addresses, host names, keys and serial numbers. Parameter
-/// names stay, so the rest can still be audited.
+/// names are kept, so the rest can still be audited.
 pub fn scrub(cmdline: &str) -> String {
     let words = cmdline.split_whitespace().map(|word| match word.split_once('=') {
         Some((key, _)) if is_private(key) => format!("{}={SCRUBBED}", scrub_value(key)),

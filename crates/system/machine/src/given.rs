@@ -1,4 +1,4 @@
-//! A machine known only by a few files: kernel configuration, command line, a Raspberry Pi's config.txt.
+//! A machine of which only a few files are known: kernel configuration, command line, a Raspberry Pi's config.txt.
 
 mod kind;
 
@@ -58,7 +58,7 @@ pub enum GivenError {
     Twice(&'static str, String, String),
 }
 
-const EXPECTED: &str = "a kernel's .config (also gzipped), a saved /proc/cmdline or a boot loader's file that has it, or a Raspberry Pi's config.txt";
+const EXPECTED: &str = "a kernel's .config (also gzipped), a saved /proc/cmdline or a boot loader's file that contains it, or a Raspberry Pi's config.txt";
 
 impl Given {
     /// Path of a file with a command line of which the running kernel may not use all words, because the file has
@@ -105,7 +105,7 @@ impl Given {
         }
         self.tell();
         if self.kinds.contains_key(&Kind::ConfigTxt) && !self.kinds.contains_key(&Kind::Model) {
-            self.put(MODEL, Given::SOME_PI.as_bytes(), "config.txt (it is a Raspberry Pi's)".to_owned());
+            self.put(MODEL, Given::SOME_PI.as_bytes(), "config.txt (used only by a Raspberry Pi)".to_owned());
         }
         Ok(kind)
     }
@@ -154,7 +154,7 @@ impl Given {
         if let Some(text) = self.text.clone() {
             if let Some(release) = self.release(&text) {
                 if let Some(machine) = crate::release::machine(&release) {
-                    self.put(ARCH, machine.as_bytes(), format!("{cmdline} (architecture, by the release)"));
+                    self.put(ARCH, machine.as_bytes(), format!("{cmdline} (architecture, inferred from the release)"));
                 }
                 self.put(RELEASE, release.as_bytes(), cmdline.clone());
             }
@@ -175,14 +175,15 @@ impl Given {
         self.line(&cmdline, &config);
     }
 
-    /// The release that the log reports; else, without a configuration, which has its own, that of the kernel's file.
+    /// Returns the release that the log reports. If there is none, and no configuration is given, which would have a
+    /// release of its own, returns the release of the kernel's file.
     fn release(&self, text: &str) -> Option<String> {
         let of_file = || (!self.kinds.contains_key(&Kind::Kconfig)).then(|| boot_file_release(text)).flatten();
         crate::boot_log::logged_release(text).map(str::to_owned).or_else(of_file)
     }
 
-    /// The firmware of a Raspberry Pi passes only the first line of cmdline.txt to the kernel. Of other files the lines
-    /// are joined, as kernel-install does (90-loaderentry.install), without comments.
+    /// Determines the command line. The firmware of a Raspberry Pi passes only the first line of cmdline.txt to the
+    /// kernel. Of other files the lines are joined, as kernel-install does (90-loaderentry.install), without comments.
     fn line(&mut self, name: &str, config: &str) {
         let is_pi_file = kind::file_name(name) == "cmdline.txt";
         let is_pi = is_pi_file || self.kinds.contains_key(&Kind::ConfigTxt) || self.is_pi_model();
@@ -239,9 +240,7 @@ impl Given {
     }
 }
 
-/// Returns the machine name that `uname -m` prints (UTS_MACHINE of arch/*/Makefile), for the architectures that rules
-/// use; `arm` if the version of the processor is unknown.
-/// Whether one text is a command line and the other a log of a boot with that line.
+/// Returns true if one text is a command line and the other a log of a boot with that line.
 fn are_line_and_log(a: &str, b: &str) -> bool {
     let line = |text: &str| crate::boot_file_cmdline(text).unwrap_or_else(|| text.trim().to_owned());
     let is_log = |text: &str| crate::boot_log::log_records(text).is_some();

@@ -7,20 +7,21 @@ use std::io::Read as _;
 
 /// A kernel's `.config` and the file it was read from.
 ///
-/// Reading it takes some milliseconds (250 KB are inflated and split), so [`crate::facts`] does not.
+/// Reading it takes a few milliseconds (250 KB are inflated and split), so [`crate::facts`] does not.
 #[derive(Clone, Debug)]
 pub struct KernelConfig {
     path: String,
     /// The first lines, which are a comment.
     head: String,
-    /// The lines that set an option, as `NAME=value`, in the order of the file: half as long as the file.
+    /// The lines that set an option, as `NAME=value`, in the order of the file; this text is about half as long as the
+    /// file.
     text: String,
     /// Offsets of these lines, sorted by name; a configuration has about ten thousand.
     lines: Box<[u32]>,
     whole: bool,
     is_defconfig: bool,
     version: Option<String>,
-    /// `None` if unknown, or if the kernel may have taken over options of later releases.
+    /// `None` if unknown, or if the kernel may contain backported options of later releases.
     release: Option<Release>,
 }
 
@@ -130,7 +131,8 @@ impl KernelConfig {
         })
     }
 
-    /// Returns the value to which Kconfig sets an option that the file contains; `n` if it ignores the option's line.
+    /// Returns the value to which Kconfig sets an option that the file contains; `n` if Kconfig ignores the option's
+    /// line.
     fn value(&self, option: &str) -> Option<&str> {
         let (at, value) = self.line(option)?;
         Some(if self.overruled(option, at, value).is_some() { "n" } else { value })
@@ -197,7 +199,7 @@ impl KernelConfig {
         }
     }
 
-    /// Explains a value that is not that of the option's line.
+    /// Explains why the option's value differs from the one that its line sets; `None` if it does not.
     pub fn why(&self, option: &str) -> Option<&'static str> {
         self.derived(option).map(|(_, why)| why)
     }
@@ -234,7 +236,7 @@ fn first_lines(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Returns the option and the value of a line; the value of `# CONFIG_X is not set` is `n`. A last line without a line
-/// end may be truncated: `CONFIG_HZ=2` of 250.
+/// end may be truncated: `CONFIG_HZ=2` instead of `CONFIG_HZ=250`.
 fn assignment(line: &str) -> Option<(&str, &str)> {
     let line = line.strip_suffix('\n')?;
     let line = line.strip_suffix('\r').unwrap_or(line);
@@ -286,8 +288,8 @@ fn is_whole(text: &str) -> bool {
     if ended.is_empty() { is_old() } else { ended.contains(last) }
 }
 
-/// Number of options below which a file without a heading may be a fragment. The smallest defconfigs of arch/ that a
-/// board boots have about as many.
+/// Number of options below which a file without a heading may be a fragment. The smallest defconfigs in arch/ with
+/// which a board boots have about this number.
 const SAVED: usize = 80;
 
 /// The first options of init/Kconfig, which is the first menu of every architecture; powerpc and mips have the choice of
@@ -324,7 +326,7 @@ fn is_saved(text: &str) -> bool {
     names.len() >= SAVED && first >= 2 && !names.is_sorted()
 }
 
-/// In the first line of Armbian's defconfigs, before the series of the release.
+/// Text that precedes the release series in the first line of Armbian's defconfigs.
 const GENERATED: &str = " defconfig generated with ";
 
 /// Parses the version in a header such as `# Linux/x86 6.12.9 Kernel Configuration` (scripts/kconfig/confdata.c: the

@@ -1,5 +1,5 @@
-//! Infers the options that a configuration omits: from options that select them or that they depend on, in a defconfig
-//! from their defaults.
+//! Infers the options that a configuration omits: from options that select them or that they depend on and, in a
+//! defconfig, from their defaults.
 
 use crate::kconfig_known::{architecture, choice, selects};
 use crate::{KernelConfig, Setting};
@@ -90,7 +90,7 @@ const OFF: &[&str] = &[
     "TIMERLAT_TRACER",
 ];
 
-/// Options of [`OFF`] with those that select them: lib/Kconfig.debug, kernel/trace/Kconfig.
+/// Options of [`OFF`], each with the options that select it: lib/Kconfig.debug, kernel/trace/Kconfig.
 const SELECTED_BY: &[(&str, &[&str])] = &[
     ("DEBUG_LOCK_ALLOC", &["DEBUG_WW_MUTEX_SLOWPATH", "LOCK_STAT", "PROVE_LOCKING"]),
     ("DEBUG_MUTEXES", LOCKS),
@@ -105,7 +105,8 @@ const SELECTED_BY: &[(&str, &[&str])] = &[
 
 const LOCKS: &[&str] = &["DEBUG_LOCK_ALLOC", "DEBUG_WW_MUTEX_SLOWPATH", "LOCK_STAT", "PROVE_LOCKING"];
 
-/// Returns the value of an option without a prompt, which others select or give its default, whatever its line says.
+/// Returns the value of an option without a prompt. Options that select it, or its default, determine this value,
+/// whatever the option's line says.
 pub(crate) fn selected(option: &str, config: &KernelConfig) -> Option<(&'static str, &'static str)> {
     // kernel/rcu/Kconfig: default y if PREEMPTION, which PREEMPT_RT selects; before Linux 4.1 a choice had it.
     let is_new = config.release().is_none_or(|release| release >= (4, 1));
@@ -123,7 +124,7 @@ pub(crate) fn of(option: &str, config: &KernelConfig) -> Option<(String, &'stati
     // The option has a prompt on a real-time kernel, so `make` writes a line for it (kernel/rcu/Kconfig; in the real-time
     // patches before 5.12).
     if option == "RCU_BOOST" && is_rt && (config.is_whole() || config.is_defconfig()) {
-        return Some(("y".to_owned(), "the default with PREEMPT_RT, as the file has no line for it"));
+        return Some(("y".to_owned(), "the default with PREEMPT_RT, because the file has no line for it"));
     }
     if option == "IRQ_FORCED_THREADING"
         && let Some(forced) =
@@ -207,5 +208,5 @@ pub(crate) fn of(option: &str, config: &KernelConfig) -> Option<(String, &'stati
             (OFF.contains(&option) && !by.iter().any(|name| on(name))).then_some("n")
         }
     };
-    default.map(|value| (value.to_owned(), "the default, as this is a defconfig"))
+    default.map(|value| (value.to_owned(), "the default, because this is a defconfig"))
 }

@@ -4,8 +4,8 @@
 use crate::KernelConfig;
 use crate::release::Release;
 
-/// Options with the last release without them: the Kconfig files of kernel/, lib/, mm/, drivers/cpufreq and init/ of
-/// Linux 2.6.39 to 7.1.
+/// Options, each with the last release that lacks it: the Kconfig files of kernel/, lib/, mm/, drivers/cpufreq and
+/// init/ of Linux 2.6.39 to 7.1.
 const ADDED: &[(&str, Release)] = &[
     ("CPU_FREQ_DEFAULT_GOV_SCHEDUTIL", (4, 6)),
     ("CPU_ISOLATION", (4, 14)),
@@ -26,7 +26,7 @@ const ADDED: &[(&str, Release)] = &[
     ("TIMERLAT_TRACER", (5, 12)),
 ];
 
-/// Options with the first release that no longer has them.
+/// Options, each with the first release that no longer has it.
 const REMOVED: &[(&str, Release)] = &[
     // Replaced by PREEMPT_RT in the real-time patches for 5.4.
     ("PREEMPT_RT_FULL", (5, 4)),
@@ -135,7 +135,8 @@ fn by_names(config: &KernelConfig) -> Option<&'static str> {
     fitting.all(|other| other == first).then_some(first)
 }
 
-/// Returns the architecture of a configuration as a folder of arch/: by its options, else by its heading.
+/// Returns the architecture of a configuration as a folder of arch/, determined from its options or, failing that, from
+/// its heading.
 pub(crate) fn architecture(config: &KernelConfig) -> Option<&'static str> {
     let is_on = |option: &&str| config.line(option).is_some_and(|(_, value)| value == "y");
     let by_option = ARCHITECTURES.iter().find(|(_, options)| options.iter().any(&is_on));
@@ -167,7 +168,7 @@ pub(crate) fn selects(option: &str, arch: &str, release: Release) -> Option<bool
 }
 
 /// Explains why a kernel of this release and architecture does not have the option, whatever its file says; `None` if
-/// it has it, or that is unknown.
+/// the kernel has it, or if that is unknown.
 pub(crate) fn lacks(option: &str, config: &KernelConfig) -> Option<&'static str> {
     const RELEASE: &str = "not set: this release of Linux has no such option";
     let release = config.release()?;

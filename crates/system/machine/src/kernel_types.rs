@@ -16,7 +16,7 @@ pub enum TypeName {
     Unknown(Read),
 }
 
-/// Number of bytes read at once. The file has 5–10 MB and its names 1–3 MB; small steps keep memory use flat.
+/// Number of bytes read at once. The file has 5–10 MB and its names 1–3 MB; small steps keep memory use low.
 const STEP: usize = 64 << 10;
 
 const EINVAL: i32 = 22;

@@ -101,7 +101,7 @@ impl Live {
         Ok(content)
     }
 
-    /// Reads every record of the kernel's log. Records overwritten meanwhile are skipped.
+    /// Reads every record of the kernel's log. Records that are overwritten during the read are skipped.
     fn kernel_log(&self) -> Result<Vec<u8>, Errno> {
         let fd = self.open(KERNEL_LOG, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY)?;
         if FileType::from_raw_mode(fstat(&fd)?.st_mode) != FileType::CharacterDevice {
@@ -160,7 +160,7 @@ fn read_state(content: Result<Vec<u8>, Errno>) -> Read {
     }
 }
 
-/// Repeats a call that a signal interrupts.
+/// Repeats a call that a signal interrupted.
 fn again(mut call: impl FnMut() -> Result<usize, Errno>) -> Result<usize, Errno> {
     loop {
         match call() {

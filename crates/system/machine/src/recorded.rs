@@ -34,7 +34,7 @@ pub struct Recorded {
     description: String,
     entries: BTreeMap<String, Read>,
     folders: BTreeSet<String>,
-    /// The paths that the snapshot covers, if not the whole machine.
+    /// The paths that the snapshot covers; `None` if it covers the whole machine.
     asked: Option<Asked>,
 }
 
@@ -197,7 +197,8 @@ impl Recorded {
     }
 }
 
-/// Returns the range of all paths that begin with `folder/`: they sort before `folder0`, as `0` follows `/`.
+/// Returns the range of all paths that begin with `folder/`: they sort before `folder0`, because `0` follows `/` in
+/// ASCII.
 fn inside(folder: &str) -> Range<String> {
     let folder = if folder == "/" { "" } else { folder };
     format!("{folder}/")..format!("{folder}0")

@@ -1,4 +1,4 @@
-//! Names of releases of Linux.
+//! Parses the names of Linux releases.
 
 /// Major and minor number.
 pub(crate) type Release = (u32, u32);
@@ -25,8 +25,8 @@ pub fn backports(release: &str) -> bool {
     is_rhel || (suse.len() == 6 && suse.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// Parts of the names of releases, with the machine (`uname -m`) of kernels that distributions name so: Fedora and the
-/// RHEL family, Debian, openSUSE, Arch Linux ARM, Raspberry Pi OS, Nvidia's Jetson.
+/// Parts of release names, each with the machine (`uname -m`) that they identify, as these distributions use them:
+/// Fedora and the RHEL family, Debian, openSUSE, Arch Linux ARM, Raspberry Pi OS, Nvidia's Jetson.
 const MACHINES: &[(&str, &str)] = &[
     ("686", "i686"),
     ("aarch64", "aarch64"),
@@ -53,7 +53,7 @@ const MACHINES: &[(&str, &str)] = &[
     ("x86_64", "x86_64"),
 ];
 
-/// Returns the machine (`uname -m`) that the name of a release shows, such as that of `3.10.0-862.el7.x86_64`.
+/// Returns the machine (`uname -m`) that the name of a release shows, such as `x86_64` in `3.10.0-862.el7.x86_64`.
 pub(crate) fn machine(release: &str) -> Option<&'static str> {
     let is_end = |rest: &str| rest.is_empty() || rest.starts_with(['-', '.', '+', '_']);
     let has = |part: &str| {

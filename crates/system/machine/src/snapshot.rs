@@ -28,7 +28,7 @@ const OF_GROUPS: &[&str] = &["cgroup.controllers", "cgroup.events", "cpu.shares"
 struct Manifest {
     schema: String,
     tool_version: String,
-    /// The patterns that were read; files outside them are unknown.
+    /// The patterns of the paths that were read; all other files are unknown.
     asked: Vec<String>,
     folders: Vec<String>,
     denied: Vec<String>,
@@ -65,7 +65,7 @@ impl Snapshot {
     }
 
     /// Removes everything that identifies the machine: addresses, serial numbers, identifiers, keys, its host name.
-    /// Only the first record of the kernel's log and the lines that contain one of `log` remain.
+    /// Only the first record of the kernel's log and the lines that contain one of the texts in `log` are kept.
     pub fn scrubbed(taken: Recorded, machine: &dyn Machine, log: &[String]) -> Recorded {
         let host = machine.read("/proc/sys/kernel/hostname").text().map(str::to_owned).filter(|name| name.len() > 2);
         taken.map_text(|path, text| {

@@ -25,7 +25,8 @@ pub fn numbered_name(name: &str, prefix: &str) -> Option<u32> {
     digits.parse().ok()
 }
 
-/// Searches for the first byte first, which is ten times faster than comparing every window.
+/// Returns true if `hay` contains `needle`. Searching for the first byte first is ten times faster than comparing every
+/// window.
 pub(crate) fn contains(hay: &[u8], needle: &[u8]) -> bool {
     let Some(&first) = needle.first() else { return true };
     let mut rest = hay;

@@ -56,8 +56,8 @@ impl Listing {
 
 /// The running machine, or a recording of one.
 ///
-/// Paths are absolute (`/proc/version`); any other gives `Failed(EINVAL)`. No call blocks on a fifo or device, and none
-/// changes the machine.
+/// Paths are absolute (`/proc/version`); any other path gives `Failed(EINVAL)`. No call blocks on a fifo or device, and
+/// none changes the machine.
 pub trait Machine {
     /// Reads a whole file of at most [`READ_LIMIT`] bytes.
     fn read(&self, path: &str) -> Read;

@@ -55,13 +55,14 @@ fn by_names(root: &OwnedFd, path: &str, flags: OFlags) -> Result<OwnedFd, Errno>
     step(folders.last().unwrap_or(root).as_fd(), b".", flags)
 }
 
-/// A component that became a link since it was examined is refused with ELOOP, or opened with O_PATH as the link
-/// itself, which cannot be read.
+/// Opens a component. If it has become a link since it was examined, it is refused with ELOOP, or opened with O_PATH as
+/// the link itself, which cannot be read.
 fn step(at: BorrowedFd<'_>, name: &[u8], flags: OFlags) -> Result<OwnedFd, Errno> {
     openat(at, name, flags | OFlags::NOFOLLOW, Mode::empty())
 }
 
-/// Keeps `.`, also if the path ends in a slash: what precedes it must be a directory.
+/// Pushes the names in `path`, the first one last. `.` is kept, and is added if the path ends in a slash, because what
+/// precedes the slash must be a directory.
 fn push(left: &mut Vec<Vec<u8>>, path: &[u8]) {
     if path.ends_with(b"/") {
         left.push(b".".to_vec());
@@ -121,7 +122,7 @@ mod tests {
     }
 
     proptest! {
-        /// Needs a kernel with openat2(2), with whose results the walk is compared.
+        /// Compares the results of the walk with those of openat2(2), which the kernel must support.
         #[test]
         fn names_lead_where_the_kernel_leads(
             names in prop::collection::vec(

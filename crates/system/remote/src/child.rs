@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 const BLOCK: usize = 64 << 10;
 /// Maximum size of standard error, bytes. A process that writes more is killed.
 const COMPLAINT: usize = 1 << 20;
-/// Interval of checks whether a process that has closed its output has ended.
+/// Interval between checks of whether a process that has closed its output has ended.
 const LOOK: Duration = Duration::from_millis(10);
 
 #[derive(Clone, Copy, Debug)]

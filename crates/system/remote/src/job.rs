@@ -63,7 +63,8 @@ impl Job {
         }
     }
 
-    /// Waits until the job has ended, also if the connection is lost, but at most `patience` after the last answer.
+    /// Waits until the job has ended, even if the connection is lost in the meantime, but at most until `patience` has
+    /// passed since the last answer.
     ///
     /// # Errors
     /// No answer arrived for that long, or the job ended without an exit code because the machine was restarted.

@@ -1,5 +1,5 @@
 //! Runs this program on another machine: copies it, starts it so that it continues if the connection is lost, and waits
-//! for its end.
+//! until it has ended.
 
 use crate::error::{RemoteError, file};
 use crate::link::{quoted, shown};

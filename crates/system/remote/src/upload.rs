@@ -9,7 +9,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::time::Duration;
 
-/// Uploads a file unless it exists on the target. Returns its path there, relative to the home directory.
+/// Uploads a file unless it exists on the target. Returns its path on the target, relative to the home directory.
 ///
 /// # Errors
 /// The file cannot be read, the target cannot be reached for too long, or its disk is full.

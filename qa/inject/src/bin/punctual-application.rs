@@ -21,7 +21,7 @@ use std::process::exit;
 type Anything = Result<(), Box<dyn std::error::Error>>;
 
 const MILLISECOND_NS: i64 = 1_000_000;
-/// Maximum of any time, one day in ms, so that sums of times do not overflow.
+/// Maximum of each time in the arguments: one day, in ms. It keeps sums of times from overflowing.
 const LONGEST_MS: i64 = 86_400_000;
 /// Number of bytes allocated per period: four pages.
 const PIECE: usize = 1 << 14;

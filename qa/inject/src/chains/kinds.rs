@@ -59,7 +59,7 @@ impl Bell {
         eventfd(0, EventfdFlags::empty()).map(Bell).map_err(InjectError::at("make an eventfd"))
     }
 
-    /// Wakes the waiting thread. Returns the time just before.
+    /// Wakes the waiting thread. Returns the time just before the wakeup.
     fn ring(&self) -> Result<u64, InjectError> {
         let before = now();
         rustix::io::write(&self.0, &1u64.to_ne_bytes()).map_err(InjectError::at("write to an eventfd"))?;
@@ -75,7 +75,7 @@ impl Bell {
 }
 
 /// Injects a chain of two late threads: `reader` is woken late by its timer and wakes `server` on the other CPU, which
-/// is late, too, and wakes `client`.
+/// is also late and wakes `client`.
 pub(super) fn wakers(config: &Config) -> Result<Vec<Chain>, InjectError> {
     let slots = config.slots(begin() + SETTLING);
     let (first, second) = (Bell::new()?, Bell::new()?);
@@ -102,8 +102,8 @@ pub(super) fn wakers(config: &Config) -> Result<Vec<Chain>, InjectError> {
     })
 }
 
-/// Injects a preempted waker: `worker` works for a while and wakes `client`; in the meantime another thread takes its
-/// CPU.
+/// Injects a preempted waker: `worker` works for a while and then wakes `client`; while it works, another thread takes
+/// its CPU.
 pub(super) fn preempted(config: &Config) -> Result<Vec<Chain>, InjectError> {
     let slots = config.slots(begin() + SETTLING);
     let bell = Bell::new()?;
@@ -184,7 +184,7 @@ fn module() -> Result<File, InjectError> {
     }
 }
 
-/// Writes a line to the module. Returns the times before and after.
+/// Writes a line to the module. Returns the times before and after the write.
 fn asked(mut module: &File, line: &str) -> Result<(u64, u64), InjectError> {
     let before = now();
     module.write_all(line.as_bytes()).map_err(InjectError::at(format!("write {line} to /dev/hold")))?;
@@ -224,7 +224,7 @@ pub(super) fn stopper(config: &Config) -> Result<Vec<Chain>, InjectError> {
     sent(config, "stop", Awaited::Stopper)
 }
 
-/// Makes the module occupy the CPU of `client` on behalf of `sender`; `client` is due to run in the meantime.
+/// Makes the module occupy the CPU of `client` on behalf of `sender`; `client` is due to run during that time.
 fn sent(config: &Config, kind: &str, what: Awaited) -> Result<Vec<Chain>, InjectError> {
     let module = module()?;
     let slots = config.slots(begin() + SETTLING);

@@ -35,7 +35,7 @@ pub struct Waited {
     pub what: Awaited,
     pub from_ns: u64,
     pub to_ns: u64,
-    /// ID of the thread that ran in the meantime, owned the lock, sent the interrupt or queued the work.
+    /// ID of the thread that ran in place of the waiting one, owned the lock, sent the interrupt or queued the work.
     pub by: i32,
 }
 

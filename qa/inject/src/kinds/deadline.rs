@@ -1,5 +1,5 @@
 //! Delays caused by SCHED_DEADLINE threads (Documentation/scheduler/sched-deadline.rst), which run before all other
-//! policies. Among them, the one with the earliest deadline runs, for at most its runtime per period.
+//! policies. Among these threads, the one with the earliest deadline runs, for at most its runtime per period.
 
 use super::hog;
 use crate::InjectError;

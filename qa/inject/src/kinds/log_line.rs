@@ -13,7 +13,7 @@ use std::io::Write;
 const NAME: &str = "prints";
 /// Length of the log line, just below LOG_LINE_MAX. Lines of its level, 1, are printed even with `quiet`.
 const LENGTH: usize = 900;
-/// Minimum time that printing must take, ns. A shorter delay would be too small.
+/// Minimum time that printing must take for the delay to be long enough, ns.
 const MIN_NS: u64 = 4_000_000;
 
 pub(super) fn run(config: &Config) -> Result<Vec<Burst>, InjectError> {

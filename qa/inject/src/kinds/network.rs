@@ -1,6 +1,6 @@
 //! Delays caused by a long softirq: one broadcast datagram on `lo`, steered to the victim's CPU (RPS), which NET_RX
-//! copies to thousands of sockets. On PREEMPT_RT it runs in a thread (ksoftirqd, since Linux 6.10 backlog_napi), whose
-//! priority is raised above the victim's, as is often recommended for RT kernels.
+//! copies to thousands of sockets. On PREEMPT_RT the softirq runs in a thread (ksoftirqd; since Linux 6.10,
+//! backlog_napi), whose priority is raised above the victim's, as is often recommended for RT kernels.
 //!
 //! Another CPU observes start and end: it polls the sockets that get the first and the last copy.
 

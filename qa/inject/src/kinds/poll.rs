@@ -1,6 +1,6 @@
 //! Delays caused by an ordinary thread in a long system call: poll(2) with one descriptor listed many thousand times,
-//! all of which the kernel checks without a preemption point (fs/select.c, `do_poll`). Kernels with full preemption
-//! preempt it, others do not.
+//! all of which the kernel checks without a preemption point (fs/select.c, `do_poll`). Kernels with full preemption can
+//! preempt the thread in this system call; others cannot.
 
 use crate::InjectError;
 use crate::child::begin;

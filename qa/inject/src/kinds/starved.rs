@@ -12,9 +12,9 @@ use crate::truth::Burst;
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// Period of both mechanisms, ns.
+/// Period of the fair server and of RT throttling, ns.
 const SECOND: u64 = 1_000_000_000;
-/// Minimum length of the ordinary thread's intervals on the CPU that are recorded, ns.
+/// Minimum length at which an interval of the ordinary thread on the CPU is recorded, ns.
 const MIN: u64 = 50_000;
 /// Time from the start of the ordinary thread to the start of the thread that starves it, ns. Without this head start,
 /// on PREEMPT_RT the starved ktimers thread would never wake the ordinary one.

@@ -1,6 +1,6 @@
 //! Delays caused by thousands of timers (timerfd_create(2)) that expire at one instant on the victim's CPU: in the
-//! timer interrupt; on PREEMPT_RT in the HRTIMER softirq, whose thread (ktimers, otherwise ksoftirqd) is raised above
-//! the victim.
+//! timer interrupt; on PREEMPT_RT in the HRTIMER softirq, whose thread (ktimers if it exists, otherwise ksoftirqd) is
+//! given a higher priority than the victim.
 //!
 //! Another CPU observes start and end: it polls the first and the last timer.
 
@@ -73,7 +73,7 @@ fn inject(config: &Config, burst: Burst) -> Result<Vec<Burst>, InjectError> {
     })
 }
 
-/// Arms the timers on the victim's CPU, so that they expire there, in a thread of lower priority than the victim.
+/// In a thread of lower priority than the victim, arms the timers on the victim's CPU, so that they expire there.
 fn arm(config: &Config, all: &[OwnedFd], asked: mpsc::Receiver<(usize, u64)>) -> Result<(), InjectError> {
     let scheduling: Scheduling = fifo(5)?;
     become_thread("arms timers", config.cpu, scheduling)?;

@@ -343,7 +343,7 @@ pub fn fix(
 }
 
 /// Like fs::create_dir_all, but no other user may write to the folders, whatever the umask: the journal refuses folders
-/// to which they may.
+/// that other users may write to.
 pub fn make_folders(path: impl AsRef<Path>) -> std::io::Result<()> {
     use std::os::unix::fs::DirBuilderExt;
     std::fs::DirBuilder::new().recursive(true).mode(0o755).create(path)

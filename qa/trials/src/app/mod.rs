@@ -29,7 +29,7 @@ const TICK_NS: f64 = 10_000_000.0;
 
 /// Run programs with known releases, ends and CPU times, and compare these with what `prove --app` found (docs/app.md)
 ///
-/// Before: cargo build --release -p punctual. Needs root, tracefs, cc
+/// Build first: cargo build --release -p punctual. Needs root, tracefs, cc
 #[derive(Debug, clap::Args)]
 pub struct Wanted {
     #[arg(long, value_name = "FILE", default_value = "target/release/punctual")]
@@ -163,7 +163,7 @@ fn culprits(wanted: &Wanted) -> Result<usize, String> {
     Ok(if is_enough { 0 } else { missed.max(1) })
 }
 
-/// Runs a program below `prove --app`. Returns the run, the application and the program's log.
+/// Runs a program under `prove --app`. Returns the run, the application and the program's log.
 fn proved(wanted: &Wanted, program: &str, claim: &str) -> Result<(Run, Application, String), String> {
     let (log, dir) = (wanted.out.join("log"), wanted.out.join("run"));
     let _ = (fs::remove_file(&log), fs::remove_dir_all(&dir));

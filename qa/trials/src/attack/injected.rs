@@ -101,7 +101,8 @@ fn inject(field: &Field, out: &Path, stop: &AtomicBool, links: &AtomicU64, symbo
     let _ = fs::remove_dir_all(out);
 }
 
-/// The files of a finished run, and the files next to a report, are replaced by links before they are written again.
+/// Tests a finished run: its files, and the files next to a report, are replaced by links before they are written
+/// again.
 fn after(field: &Field) -> Result<u64, String> {
     let out = field.home().join("bench");
     let shown = out.display().to_string();

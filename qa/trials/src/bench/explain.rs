@@ -10,7 +10,8 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-/// Limit for the upper bound of the ratio of our time to trace-cmd's: four times as fast.
+/// Limit for the upper bound of the ratio of the time of `explain` to that of trace-cmd: `explain` must be four times
+/// as fast.
 const BAR: f64 = 0.25;
 const CONFIDENCE: f64 = 0.95;
 /// Events in a typical latency trace.
@@ -113,7 +114,7 @@ fn seconds(mut command: Command, codes: &[i32]) -> Result<f64, String> {
     }
 }
 
-/// Records while cyclictest is running, as a trace of version 6 and, compressed, of version 7.
+/// Records two traces while cyclictest is running: one of version 6, and a compressed one of version 7.
 fn record() -> Result<Vec<PathBuf>, String> {
     let mut files = Vec::new();
     for (version, compression) in [("6", "none"), ("7", "zstd")] {

@@ -8,7 +8,7 @@ mod tracing;
 
 /// Measure the cost of the tool, compared with other programs; needs root
 ///
-/// Before: cargo build --release
+/// Build first: cargo build --release
 #[derive(Debug, clap::Subcommand)]
 pub enum Wanted {
     Overhead(overhead::Wanted),

@@ -1,8 +1,8 @@
 //! Measures the CPU time per cycle, compared with other programs.
 //!
 //! Both programs run at the same time on two CPUs and then swap CPUs, so that disturbances affect both. A pair is the
-//! geometric mean of the two ratios. First the other program runs against itself: if that interval is wider than the
-//! limit, the method is too imprecise on this machine, and the output says so.
+//! geometric mean of the two ratios. First the other program is compared with itself: if the interval of that ratio is
+//! wider than the limit, the method is too imprecise on this machine, and the output says so.
 
 use std::fs;
 use std::process::{Child, Command, Stdio};
@@ -19,10 +19,10 @@ enum Program {
     Ours,
     /// cyclictest, whose main thread wakes every 10 ms on the measured CPU.
     Cyclictest,
-    /// cyclictest with `-M`: its main thread sleeps until there is a new maximum, so it wakes as rarely as ours.
+    /// cyclictest with `-M`: its main thread sleeps until there is a new maximum, so it wakes as rarely as punctual's.
     CyclictestQuiet,
     Bare,
-    /// The bare loop, with a main thread that wakes every 10 ms, like the one of cyclictest.
+    /// The bare loop, with a main thread that wakes every 10 ms, like cyclictest's main thread.
     BareTicking,
 }
 

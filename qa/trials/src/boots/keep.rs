@@ -1,5 +1,5 @@
-//! Tests that a parameter made permanent is present in the next boot, and that after undo every byte is as before, and
-//! so is the boot after it.
+//! Tests that a parameter made permanent is present in the next boot, and that after undo every byte and the next boot
+//! are as before.
 
 use super::{Bench, boot_of, expect};
 

@@ -17,7 +17,7 @@ const BACK: &str = "grep -q punctual.trial /proc/cmdline && exit 10
 /// One trial: what is done in each boot after the trial was armed, and whether the trial boot breaks.
 struct Case {
     name: &'static str,
-    /// Shell commands after arming, in the same boot.
+    /// Shell commands that run after the trial has been armed, in the same boot.
     then: &'static str,
     boots: &'static [&'static str],
     /// True if the trial boot ends in a panic before any step runs.

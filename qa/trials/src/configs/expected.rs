@@ -6,7 +6,7 @@ use super::grep::Grep;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum With {
     Nothing,
-    /// Kernel parameters that affect no rule here.
+    /// Kernel parameters that affect none of the compared rules.
     Plain,
     /// Kernel parameters with nohz_full= and rcu_nocbs=.
     Tickless,

@@ -11,7 +11,7 @@ use punctual_stats::SplitMix64;
 use punctual_units::{CpuId, Nanos};
 
 const LOADS: [&str; 4] = ["idle", "cpu", "memory", "io"];
-/// Number of wakeups of a boot under each load.
+/// Number of wakeups per load in one boot.
 const WAKEUPS: usize = 1_500;
 const HOUR_NS: u64 = 3_600_000_000_000;
 const EFFECTS: [f64; 3] = [0.0, 0.03, 0.1];

@@ -25,7 +25,7 @@ const LINK: &str = "link";
 /// Name of the case over ssh to a guest in which the link is cut at random points and the guest is restarted each time;
 /// it runs only if named.
 const CUT: &str = "cut";
-/// Time limit of a boot: firmware, and a hang that a watchdog ends after 180 s, on a busy host.
+/// Time limit of a boot on a busy host, including the firmware and a hang that a watchdog ends after 180 s.
 const LIMIT: Duration = Duration::from_secs(900);
 
 struct Bench {
@@ -47,10 +47,10 @@ pub struct Wanted {
     /// Program to test
     #[arg(long, value_name = "FILE", default_value_os_t = xtask::punctual())]
     punctual: PathBuf,
-    /// Number of trial boots per case, and of runs of link
+    /// Number of trial boots per case, and of runs of the case link
     #[arg(long, value_name = "N", default_value_t = 1)]
     runs: usize,
-    /// Number of guests at the same time
+    /// Number of guests that run at the same time
     #[arg(long, value_name = "N", default_value_t = 1)]
     jobs: usize,
     /// Folder for disks and consoles

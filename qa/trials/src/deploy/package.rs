@@ -6,7 +6,8 @@ use punctual_vm::Arch;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The kernel to package: of another series than the image's own kernels, whose files already exist there.
+/// The kernel to package. Its series differs from those of the image's own kernels, whose files already exist in the
+/// image.
 const KERNEL: &str = "rt@6.1";
 /// Folders with the modules that a guest with virtio needs.
 const MODULES: [&str; 13] = [

@@ -43,7 +43,7 @@ turn() {
   punctual kernel status > /root/status
   cat /root/status
   if [ "$(uname -r)" != "$(cat /root/old)" ]; then
-    grep -q 'is committed and runs' /root/status && mark runs
+    grep -q 'is committed and running' /root/status && mark runs
     return 0
   fi
   [ -e /root/returned ] && return 0

@@ -93,9 +93,9 @@ pub fn memory(place: &Path) -> Result<String, String> {
     }
 }
 
-/// Tests a measurement at FIFO 99 with a loop of the same priority on the only CPU, which it does not preempt (sched(7)).
-/// RLIMIT_RTTIME limits the loop: without it, a PREEMPT_RT kernel since 6.12 hangs, because its fair server runs only
-/// ordinary threads, and a thread of FIFO 1 expires the timers on which these sleep.
+/// Tests a measurement at FIFO 99 with a loop of the same priority on the only CPU, which the measurement cannot
+/// preempt (sched(7)). RLIMIT_RTTIME limits the loop: without it, a PREEMPT_RT kernel since 6.12 hangs, because its
+/// fair server runs only ordinary threads, and a thread of FIFO 1 expires the timers on which these sleep.
 pub fn hog(place: &Path) -> Result<String, String> {
     let script = "now() { cut -d' ' -f1 /proc/uptime; }; a=$(now); \
                   punctual measure -p 99 -D 10s -c 'max < 1s' -q -o /tmp/r & P=$!; sleep 2; \

@@ -188,7 +188,7 @@ pub(super) const FAULTS: [Fault; 22] = [
 /// Inject the faults that break measurement tools, and check what must hold in each case (docs/reliability.md); needs
 /// root
 ///
-/// Before: cargo build --release
+/// Build first: cargo build --release
 #[derive(Debug, clap::Args)]
 pub struct Wanted {
     /// Faults to test; by default all that need no separate command

@@ -132,7 +132,7 @@ impl Injected {
 }
 
 /// Returns true if strace's output shows that a write(2) to standard error failed, because then nothing can be
-/// reported. In lines interrupted by another thread the result is not searched for.
+/// reported. Lines that another thread interrupted are not searched for the result.
 fn is_mute(calls: &str) -> bool {
     let failed = |line: &str| line.ends_with("(INJECTED)") || line.ends_with("<unfinished ...>");
     calls.lines().any(|line| line.contains(" write(2, ") && failed(line))

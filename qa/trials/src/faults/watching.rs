@@ -113,8 +113,8 @@ pub fn clock(place: &Path) -> Result<String, String> {
     }
 }
 
-/// Takes the second of two CPUs offline and online again: one run directory has both CPUs, the next the first, the next
-/// both.
+/// Takes the second of two CPUs offline and online again: the first run directory must have both CPUs, the second only
+/// the first CPU, the third both.
 pub fn hotplug(place: &Path) -> Result<String, String> {
     let script = format!(
         "{WATCH} -D 24s --segment 60s & P=$!; sleep 7; echo 0 > /sys/devices/system/cpu/cpu1/online; sleep 7; \

@@ -61,7 +61,7 @@ fn needed(ansible: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Checks for six complete runs, one resumed run, one that was killed and reported, and one report of all.
+/// Checks for six complete runs, one resumed run, one that was killed and reported, and one report of all runs.
 fn score(text: &str, out: &Path, punctual: &Path) -> Result<(), String> {
     let outcome = |n: usize| {
         let name = format!("board-{n}: ");

@@ -38,7 +38,7 @@ pub struct Wanted {
     /// Number of executions of each reader, over all runs
     #[arg(long, value_name = "N", default_value = "10_000_000", value_parser = super::number)]
     executions: u64,
-    /// Number of readers at the same time
+    /// Number of readers that run at the same time
     #[arg(long, value_name = "J", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=64))]
     jobs: u8,
     /// Stop after this time

@@ -1,8 +1,8 @@
 //! `cargo trials fuzz`: passes mutated inputs to every reader (qa/fuzz), and runs the same readers guided by coverage
 //! ([`guided`]).
 //!
-//! Mutation is deterministic: the same seed, number, fixtures and corpus give the same input. It works on any machine,
-//! also in the tests.
+//! Mutation is deterministic: the same seed, number, fixtures and corpus give the same input. It works on any machine
+//! and also runs in the tests.
 
 mod guided;
 mod slice;

@@ -68,8 +68,8 @@ impl Tools {
         self.execute(command, name)
     }
 
-    /// Writes a small set of short inputs to `qa/libfuzzer/corpus`, which reaches all edges that short inputs of the
-    /// corpora reach. Returns the number of inputs. Nothing is replaced unless the whole set was found.
+    /// Writes a small set of short inputs to `qa/libfuzzer/corpus`. The set reaches all edges that the short inputs of
+    /// the corpora reach. Returns the number of inputs. Nothing is replaced unless the whole set was found.
     pub fn keep(&self, name: &str) -> Result<usize, String> {
         let failed = |path: &Path, e: std::io::Error| format!("{}: {e}", path.display());
         let folder = |kind: &str| self.folder.join(kind).join(name);

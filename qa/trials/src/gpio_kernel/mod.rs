@@ -93,8 +93,8 @@ fn lock(path: &Path) -> Result<File, String> {
     Ok(file)
 }
 
-/// Returns a make command for a build outside the source tree. `uname -v` of the kernel contains neither user nor
-/// machine.
+/// Returns a make command for a build outside the source tree. `uname -v` of the kernel contains neither the user's
+/// name nor the machine's.
 fn make(tree: &Path, folder: &Path) -> Command {
     let mut make = Command::new("nice");
     make.args(["-n", "10", "make", "-C"]).arg(tree).arg(format!("O={}", folder.display())).arg("ARCH=x86_64");

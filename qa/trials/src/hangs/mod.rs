@@ -90,7 +90,7 @@ pub const CASES: &[Case] = &[
 
 /// Stop and starve what commands wait for, and check that each command ends in time; needs root
 ///
-/// Before: cargo build --release. Needs chrt and taskset (util-linux), and two CPUs.
+/// Build first: cargo build --release. Needs chrt and taskset (util-linux), and two CPUs.
 #[derive(Debug, clap::Args)]
 pub struct Wanted {
     /// Commands to try, by their names in the table; by default all

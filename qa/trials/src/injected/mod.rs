@@ -18,7 +18,8 @@ const TRACER: &str = "tracer-left-on";
 
 /// Inject delays in guests, or on this machine, and score whether `explain` finds their causes (docs/injected.md)
 ///
-/// Before: cargo build --release -p punctual-inject. For the arm64 guest: cargo xtask cross arm64 -- build --release -p punctual-inject
+/// Build first: cargo build --release -p punctual-inject. For the arm64 guest: cargo xtask cross arm64 -- build
+/// --release -p punctual-inject
 #[derive(Debug, clap::Args)]
 pub struct Wanted {
     /// Kernel of a guest, such as rt@6.12 or arm64:rt@6.12; by default the five of docs/injected.md, with --host none

@@ -244,7 +244,7 @@ fn complaint(
 }
 
 /// Checks an explanation of the tracer's delays: no thread is responsible, so the tracer must be reported, and no
-/// thread with certainty.
+/// thread may be reported with certainty.
 fn tracer(victim: &Victim, explanation: &Explanation) -> Option<String> {
     let first = victim.causes.first()?;
     if !explanation.notes.iter().any(|note| note.contains("tracer")) {

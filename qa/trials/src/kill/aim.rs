@@ -8,7 +8,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 /// Duration and loads of a long run: longer than the 10 s that may be lost, with checkpoints every 5 s. [`SHORT`] has
-/// those of a short run with two loads, for kills before, between and after the loads.
+/// the duration and the two loads of a short run, for kills before, between and after the loads.
 const LONG: [&str; 2] = ["14s", "cpu"];
 const SHORT: [&str; 2] = ["2s", "cpu,scheduler"];
 /// Latest time of a random kill. With several runs at the same time, a run takes longer than its measurement.

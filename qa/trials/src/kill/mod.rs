@@ -27,13 +27,13 @@ pub struct Wanted {
     /// Total number of runs
     #[arg(value_name = "RUNS", default_value_t = 100)]
     runs: usize,
-    /// Number of runs at the same time
+    /// Number of runs that are active at the same time
     #[arg(long, value_name = "N", default_value_t = 6)]
     at_once: usize,
     /// Program to kill
     #[arg(long, value_name = "FILE", default_value_os_t = xtask::punctual())]
     punctual: PathBuf,
-    /// File that records the runs; an interrupted series continues there
+    /// File that records the runs; an interrupted series is continued from it
     #[arg(long, value_name = "FILE", default_value = "target/kill/points.jsonl")]
     state: PathBuf,
 }

@@ -1,4 +1,4 @@
-//! Runs the event suite in guests: events that must not be lost must not be, whatever the timing of the emulator.
+//! Runs the event suite in guests: no event that must not be lost may be lost, whatever the timing of the emulator.
 
 use crate::built::punctual;
 use crate::gpio_kernel;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::fs;
 use std::path::Path;
 
-/// A kernel, and how the suite is started in it.
+/// A kernel, and how the suite is started on it.
 struct In {
     name: &'static str,
     kernel: String,
@@ -33,7 +33,7 @@ pub fn events(place: &Path) -> Result<String, String> {
 }
 
 /// Runs the suite in one boot. Exit code 0 means that all promises were kept; 3 that they were kept, but some tests,
-/// which the output names, could not run there.
+/// which the output names, could not run in the guest.
 fn suite(one: &In, place: &Path) -> Result<String, String> {
     let put = format!("{}:/bin/punctual", xtask::punctual().display());
     let out = place.display().to_string();

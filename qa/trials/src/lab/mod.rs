@@ -58,12 +58,13 @@ const NAMED_ONLY: [&str; 3] = ["gpio", "events", "apps"];
 
 /// Tests in virtual time, which other load does not affect. They run at the same time as those of [`BESIDE`].
 const VIRTUAL: [&str; 3] = ["negative", "repeatable", "bisect"];
-/// Tests that are judged by their output, not by its timing. The test `boot` has fetched the kernel that they need.
+/// Tests that are judged by their output, not by its timing. The test `boot`, which runs earlier, fetches the kernel
+/// that they need.
 const BESIDE: [&str; 4] = ["panic", "hang", "silent", "network"];
 
 /// Run `punctual lab` with real kernels in QEMU (docs/lab.md)
 ///
-/// Before: cargo build --release. For gpio: cargo build --release -p punctual-gpio --features sim
+/// Build first: cargo build --release. For gpio: cargo build --release -p punctual-gpio --features sim
 #[derive(Debug, clap::Args)]
 pub struct Wanted {
     /// Tests to run; by default all but gpio, events and apps, whose kernel takes minutes to build
@@ -115,8 +116,8 @@ fn one_by_one(tests: &[&(&'static str, &str, Test)], folder: &Path) -> Vec<&'sta
 }
 
 /// Runs `punctual lab`. If a guest with several CPUs panics before the script runs, it is booted once more, with a
-/// message: of 120 boots of Debian's RT kernels in QEMU 7.2 (TCG, one thread per CPU), one panicked, each time in a
-/// different place. The same applies if a guest ends with an unexpected breakpoint: the kernel patches its code with
+/// message: about one in 120 boots of Debian's RT kernels in QEMU 7.2 (TCG, one thread per CPU) panicked, each time in
+/// a different place. The same applies if a guest ends with an unexpected breakpoint: the kernel patches its code with
 /// the help of breakpoints (text_poke_bp_batch() in arch/x86/kernel/alternative.c), and an emulated CPU can still hit
 /// one after the kernel has finished patching.
 pub fn in_lab(words: &[&str]) -> Result<Output, String> {

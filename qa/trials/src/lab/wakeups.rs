@@ -8,7 +8,7 @@ use std::path::Path;
 const SOURCES: [&str; 9] =
     ["nanosleep", "relative", "timerfd", "posix-timer", "futex", "signal", "eventfd", "udp", "serial:/dev/ttyS1"];
 
-/// Measures one of two CPUs, so that threads that send can run on the other.
+/// Measures one of two CPUs, so that the sending threads can run on the other CPU.
 pub fn wakeups(place: &Path) -> Result<String, String> {
     let out = place.join("out");
     let out_text = out.display().to_string();

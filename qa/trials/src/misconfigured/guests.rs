@@ -69,7 +69,7 @@ impl Guests<'_> {
         self.boot(&injection.name, &append, script::of_boot(ground, &table.preparation(ground), injection))
     }
 
-    /// Boots until a guest has run to its end. Returns the name if no guest did.
+    /// Boots until a guest has run to its end. Returns the name of the recording if no guest did.
     fn boot(&self, what: &str, append: &[String], script: String) -> Option<String> {
         let mut guest = Guest::new(Machine::usual(Arch::Amd64), self.kernel.clone(), script);
         guest.cpus = 2;

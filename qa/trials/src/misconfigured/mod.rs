@@ -15,7 +15,7 @@ const KERNELS: [&str; 4] = ["rt@6.12", "rt@6.1", "stock@6.12", "stock@6.1"];
 /// Inject misconfigurations in guests, and check that each changes the state of exactly its rules
 /// (docs/misconfigured.md)
 ///
-/// Before: cargo build --release; cargo build --release -p punctual-inject
+/// Build first: cargo build --release; cargo build --release -p punctual-inject
 #[derive(Debug, clap::Args)]
 pub struct Wanted {
     /// Kernel of the guest

@@ -22,7 +22,7 @@ pub struct Score {
     expected: Flips,
     /// Summaries of the rules that changed unexpectedly.
     says: BTreeMap<String, String>,
-    /// Rules whose state after undoing differs from that before the injection.
+    /// Rules whose state after undoing differs from the state before the injection.
     left: Flips,
     /// Values that the injection's fix did not restore, or that the undo of the fix did not change back.
     unfixed: Vec<String>,

@@ -86,7 +86,8 @@ impl Table {
         format!("{}\n{}", below.map_or("", |below| below.prepare.as_str()), ground.prepare)
     }
 
-    /// Divides the injections of a setup into groups, each with one boot, so small that losing one costs little.
+    /// Divides the injections of a setup into groups with one boot each, which are so small that losing a boot costs
+    /// little.
     pub fn parts(&self, ground: &Ground) -> Vec<(String, Vec<&Injection>)> {
         let own: Vec<&Injection> =
             self.injections.iter().filter(|p| p.ground == ground.name && p.boot.is_empty()).collect();

@@ -1,4 +1,4 @@
-//! Boots SD cards on the boards that QEMU emulates, and checks what the kernel shows there.
+//! Boots SD cards on the boards that QEMU emulates, and checks what the kernel shows on them.
 
 use super::Bench;
 use punctual_kbuild::image;
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 /// Text that look.sh prints at its end.
 const END: &str = "LOOK-END";
-/// Time limit of a boot. It takes some 30 s, but is emulated and may run together with other work.
+/// Time limit of a boot. A boot takes about 30 s, but it is emulated and may run together with other work.
 const LIMIT: Duration = Duration::from_secs(400);
 
 /// A board and what is expected of it. If QEMU does not emulate its network, the board is tested without a network, and

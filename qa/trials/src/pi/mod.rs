@@ -23,7 +23,7 @@ pub struct Wanted {
     /// Program to test
     #[arg(long, value_name = "FILE", default_value_os_t = xtask::punctual())]
     punctual: PathBuf,
-    /// Working directory; results of an earlier run in it are used again
+    /// Working directory; results of an earlier run in it are reused
     #[arg(long, value_name = "DIR", default_value = "target/pi")]
     dir: PathBuf,
 }

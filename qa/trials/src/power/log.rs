@@ -44,7 +44,7 @@ impl WriteLog {
         parse(bytes).ok_or_else(|| format!("{}: no log of writes", path.display()))
     }
 
-    /// Returns the bytes of a write.
+    /// Returns the bytes that a logged write put on the disk.
     pub fn content(&self, entry: &Entry) -> &[u8] {
         match entry {
             Entry::Write { bytes: Some(range), .. } => &self.bytes[range.clone()],

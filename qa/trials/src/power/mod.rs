@@ -71,7 +71,7 @@ pub struct Wanted {
     /// Seed of the random numbers [default: the time]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Folder for disks; those that are inconsistent are kept there
+    /// Folder for disks, in which inconsistent disks are kept
     #[arg(long, value_name = "DIR", default_value_os_t = std::env::temp_dir().join(format!("punctual-power-{}", std::process::id())))]
     out: PathBuf,
 }

@@ -29,15 +29,15 @@ const KINDS: [&str; 13] = [
     "idle-state",
     "idle-loop",
 ];
-/// Maximum difference between the two latencies of one wakeup, ns: both end when the thread runs, timerlat's within its
-/// own code.
+/// Maximum difference between the two latencies of one wakeup, ns: both end when the thread runs, but timerlat's ends
+/// within timerlat's own code.
 const SAME_NS: u64 = 1_000_000;
 
 /// Inject delays while `rtla timerlat -a` measures in a guest with PREEMPT_RT, and compare rtla's auto-analysis with
 /// what `explain` names (docs/injected.md)
 ///
-/// Before: cargo build --release -p punctual-inject. Needs rtla 6.3 or newer, and the kernel's linux-headers-… for the
-/// kinds that use a module
+/// Build first: cargo build --release -p punctual-inject. Needs rtla 6.3 or newer, and the kernel's linux-headers-… for
+/// the kinds that use a module
 #[derive(Debug, clap::Args)]
 pub struct Wanted {
     /// Kernel of the guest, which must have the timerlat tracer

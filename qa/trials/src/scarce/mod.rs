@@ -82,7 +82,7 @@ impl Scarce {
 
 /// Run commands with too few processes or file descriptors, or too little memory or disk space; as root
 ///
-/// Before: cargo build --release. Needs prlimit (util-linux) and control groups of either version.
+/// Build first: cargo build --release. Needs prlimit (util-linux) and control groups of either version.
 #[derive(Debug, clap::Args)]
 pub struct Wanted {
     /// Commands to try, by their names in the table; all by default

@@ -11,7 +11,7 @@ use std::process::Command;
 const MODULE: &str = include_str!("hold.c");
 const SCRIPT: &str = include_str!("guest.sh");
 
-/// Kind, class, and the name that the cause must have.
+/// Kind of section, class of its cause, and the name that the cause must have.
 const KINDS: [(&str, &str, &str); 8] = [
     ("alpha", "irqs_disabled", "hold_irqs_alpha"),
     ("beta", "irqs_disabled", "hold_irqs_beta"),
@@ -148,7 +148,8 @@ fn held(path: &Path) -> Result<Vec<(u64, u64)>, String> {
     Ok(text.lines().filter_map(pair).collect())
 }
 
-/// Parses the second pair of times. The first is that of the write, which lasts until the writer has the CPU again.
+/// Parses the second pair of times. The first pair belongs to the write, which lasts until the writer has the CPU
+/// again.
 fn pair(line: &str) -> Option<(u64, u64)> {
     let mut words = line.split(' ').skip(3);
     Some((words.next()?.parse().ok()?, words.next()?.parse().ok()?))

@@ -12,13 +12,14 @@ use std::process::Command;
 /// Options of both programs. With `--spike`, both report the time at which each delay was found. Both programs hold
 /// /dev/cpu_dma_latency at 0.
 const OPTIONS: &str = "-q -m -p 80 -i 1000 -t 1 -h 2000 --spike 500 --secaligned -D 4";
-/// Order of the runs in a group, in which drift affects both programs alike.
+/// Order of the runs in a group, chosen so that drift affects both programs alike.
 const ORDER: [&str; 4] = ["ours", "theirs", "theirs", "ours"];
 
 /// Run cyclictest and `punctual cyclictest` in turn with injected delays, and count what each finds
 /// (docs/cyclictest.md)
 ///
-/// Before: cargo build --release; cargo build --release -p punctual-inject. cyclictest of rt-tests must be installed.
+/// Build first: cargo build --release; cargo build --release -p punctual-inject. cyclictest of rt-tests must be
+/// installed.
 #[derive(Debug, clap::Args)]
 pub struct Wanted {
     /// Number of groups of four runs: ours, theirs, theirs, ours

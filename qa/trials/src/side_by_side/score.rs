@@ -22,11 +22,12 @@ struct Size {
     /// Number of delays injected too late: the injecting thread got the CPU only after the release.
     late: u32,
     found: u32,
-    /// Number of delays found, but longer than the injected delay and the run's ordinary wakeups explain.
+    /// Number of delays that were found, but were longer than the injected delay and the run's ordinary wakeups
+    /// explain.
     larger: u32,
     missed: u32,
-    /// Number of delays that are not separate: the thread was still late from an earlier release, and that wakeup is
-    /// reported, longer by this delay.
+    /// Number of delays that are not separate: the thread was still late from an earlier release, and the program
+    /// reported that wakeup, prolonged by this delay.
     within: u32,
     /// Differences between reported and injected latency, µs.
     errors: Vec<i64>,

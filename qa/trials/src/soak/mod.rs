@@ -275,7 +275,7 @@ const JOBS: &[Job] = &[
 /// Run the long checks one after another, with a log for each
 #[derive(Debug, clap::Args)]
 pub struct Wanted {
-    /// List the checks and their durations, and run none
+    /// List the checks and their durations instead of running any
     #[arg(long)]
     list: bool,
     /// Checks to run; all by default

@@ -17,9 +17,9 @@ struct Fault {
     inject: &'static str,
 }
 
-/// The faults, the most severe first. Up to [`KNOWN`], each causes several times the latency of the next. Their periods
-/// are short, so that a block of [`BLOCK`] contains each of them. `worker` uses the time that throttling leaves, or
-/// starves ordinary tasks.
+/// The faults, the most severe first. Each of the first [`KNOWN`] faults causes several times the latency of the next.
+/// Their periods are short, so that a block of [`BLOCK`] contains each of them. `worker` uses the time that throttling
+/// leaves, or starves ordinary tasks.
 const FAULTS: &[Fault] = &[
     Fault {
         rule: "sched-rt-throttle",
@@ -60,8 +60,8 @@ const FAULTS: &[Fault] = &[
     },
 ];
 
-/// Number of faults of a kernel whose order is known, since each hides the next. The order of the other faults depends
-/// on the kernel.
+/// Number of faults of a kernel whose order is known, because each of them hides the next. The order of the other
+/// faults depends on the kernel.
 const KNOWN: usize = 3;
 
 /// Measurement time per block: one and a half periods of the slowest fault.
@@ -83,7 +83,7 @@ const VALUES: &str = "/proc/sys/kernel/timer_migration /proc/sys/vm/compaction_p
 /// Inject faults together with harmless settings in guests, and score what `tune` keeps, also without any fault
 /// (docs/tune.md)
 ///
-/// Before: cargo build --release; cargo build --release -p punctual-inject
+/// Build first: cargo build --release; cargo build --release -p punctual-inject
 #[derive(Debug, clap::Args)]
 pub struct Wanted {
     /// Kernel of the guest

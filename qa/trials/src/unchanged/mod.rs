@@ -12,7 +12,7 @@ use std::time::Duration;
 /// cyclictest
 #[derive(Debug, clap::Args)]
 pub struct Wanted {
-    /// Number of rounds of all changes
+    /// Number of rounds, each of which makes every change
     #[arg(long, default_value_t = 3)]
     rounds: u32,
     /// Number of runs without a change, which must pass
@@ -28,7 +28,7 @@ const FIXED: &str = "/proc/sys/kernel/sched_autogroup_enabled";
 const GOVERNORS: &str = "/sys/devices/system/cpu/cpufreq";
 
 enum Change {
-    /// This program makes the change, with these arguments, after another command of it.
+    /// The tested program itself makes the change when it runs with these arguments, after it has run another command.
     Own { first: &'static [&'static str], words: &'static [&'static str], named: &'static str },
     /// A file's value is changed to whichever of the two values it does not already have.
     Value { path: String, values: [&'static str; 2] },
@@ -128,8 +128,8 @@ impl Trial<'_> {
         command
     }
 
-    /// Starts `prove` in a mount namespace of its own, in which a directory replaces the governors, which a guest does
-    /// not have.
+    /// Starts `prove` in a mount namespace of its own, in which a directory stands in for the files of the frequency
+    /// governors, which a guest does not have.
     fn prove(&self, name: &str) -> Result<Child, String> {
         let policy = self.place.join("cpufreq/policy0");
         fs::create_dir_all(&policy).map_err(|e| e.to_string())?;
@@ -206,8 +206,8 @@ impl Trial<'_> {
         }
     }
 
-    /// Returns how many of fix, undo and tune are refused with the PID of a running measurement. That run must
-    /// nevertheless pass.
+    /// Returns how many of fix, undo and tune are refused with a message that names the PID of a running measurement.
+    /// That run must nevertheless pass.
     fn refused(&self) -> Result<usize, String> {
         let proving = self.prove("refused")?;
         sleep(Duration::from_secs(self.seconds).mul_f64(0.3));

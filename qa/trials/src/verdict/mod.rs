@@ -87,7 +87,7 @@ pub struct Runs<'a> {
 }
 
 impl Runs<'_> {
-    /// Simulates a condition if it is wanted.
+    /// Simulates a condition if the user has selected it.
     fn text<T>(&self, name: &str, how: &str, figures: impl FnOnce() -> (T, String)) -> Option<(T, Found)> {
         self.condition.set(self.condition.get() + 1);
         if !name.contains(&self.wanted.only) {

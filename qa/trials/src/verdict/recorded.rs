@@ -13,7 +13,7 @@ use std::collections::HashMap;
 pub const PERIOD: Nanos = Nanos::from_millis(1);
 /// Latency limit of every claim.
 pub const LIMIT: Nanos = Nanos::from_micros(100);
-/// Latency of a release that is on time, ns; that of a late one is [`LATE`].
+/// Latency of a release that is on time, ns; a late release has the latency [`LATE`].
 const IN_TIME: u64 = 5_000;
 const LATE: u64 = 150_000;
 const PHASE: &str = "1-idle";
@@ -181,7 +181,7 @@ impl Judge {
         judged(cells, &self.claim).outcome
     }
 
-    /// Returns the evidence that refutes the claim for all cells together.
+    /// Returns the amount of evidence that is needed to refute the claim for all cells together.
     pub fn evidence_needed(&self, cells: usize) -> f64 {
         cells as f64 / (1.0 - self.claim.confidence)
     }

@@ -258,8 +258,8 @@ fn power(runs: &Runs) -> Vec<Row> {
     [1, 8, 50].into_iter().filter_map(one).collect()
 }
 
-/// If no stall is declared, an hour without a late release passes only for disturbances of a single period: the bounds
-/// for longer disturbances are above the limit.
+/// Checks that, if no stall is declared, an hour without a late release passes only for disturbances of a single
+/// period: the bounds for longer disturbances are above the limit.
 fn none_late(runs: &Runs) -> Vec<Row> {
     let one = |size: u64| {
         let claim = claim(SHARES[0], 1);

@@ -12,7 +12,7 @@ pub enum Sizes {
         mean: f64,
         most: u64,
     },
-    /// `most` in this share of the events, otherwise `usual`.
+    /// `most` in this share of the events, and `usual` in the others.
     Mixed {
         usual: u64,
         most: u64,
@@ -84,7 +84,7 @@ pub struct Source {
     pub share: f64,
 }
 
-/// A disturbance: the release at which it begins, the number of late releases, and their distance.
+/// A disturbance: the release at which it begins, the number of late releases, and the distance between them.
 #[derive(Clone, Copy, Debug)]
 pub struct Event {
     pub start: u64,
@@ -168,9 +168,9 @@ pub struct Counts {
 pub struct Track {
     last: Option<Event>,
     episodes: u64,
-    /// Number of late releases of all events before the last.
+    /// Number of late releases of all events before the last one.
     late: u64,
-    /// Longest episode before the last.
+    /// Longest episode before the last one.
     longest: u64,
     /// First release of the last episode, and number of its late releases in the events before the last.
     first: u64,

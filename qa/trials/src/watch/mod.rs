@@ -1,6 +1,6 @@
 //! `cargo trials watch`: runs `punctual watch` for hours with intermittent loads and injected maxima, and records its
-//! memory, its files, its CPU time and the causes that it names. The results can be scored at any time, also while it
-//! runs or after it was interrupted.
+//! memory, its files, its CPU time and the causes that it names. The results can be scored at any time, even while the
+//! trial runs or after it has been interrupted.
 
 mod score;
 

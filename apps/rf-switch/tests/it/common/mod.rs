@@ -97,7 +97,7 @@ impl Daemon {
         serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: `{line}` {}", self.said()))
     }
 
-    /// Waits until the figures in the daemon's report satisfy the condition, at most a minute. Returns the report.
+    /// Waits, for at most a minute, until the values in the daemon's report satisfy the condition. Returns the report.
     pub fn until(&mut self, enough: impl Fn(&Value) -> bool) -> Value {
         let begun = std::time::Instant::now();
         loop {

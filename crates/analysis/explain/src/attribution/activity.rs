@@ -29,8 +29,8 @@ impl Activity {
         self.machine.apply(event);
     }
 
-    /// Returns the activity of `cpu` from `from` to `to` (ns of the trace's clock): contiguous spans by start; an
-    /// interrupt hides what it interrupts. Times that the trace does not cover are of kind `Unknown`, including lost
+    /// Returns the activity of `cpu` from `from` to `to` (ns of the trace's clock): contiguous spans, ordered by start;
+    /// an interrupt hides what it interrupts. Times that the trace does not cover are of kind `Unknown`, including lost
     /// events and dropped history.
     ///
     /// Must be called after the events up to `to` were read.

@@ -1,5 +1,5 @@
-//! What a trace without switches shows: threads that were woken for a CPU that stays idle, timers that expire periodically,
-//! counts that went below zero in a program's texts.
+//! What a trace without switches shows: threads that were woken for a CPU that stays idle, timers that expire
+//! periodically, counts that went below zero in texts that a program wrote to the trace.
 
 use super::section;
 use super::spans::On;
@@ -22,12 +22,12 @@ struct Timer {
     shortest: u64,
     longest: u64,
     due: Option<i64>,
-    /// How long after its time it expired at most, ns.
+    /// Maximum time from the due time to the expiry, ns.
     late: Option<u64>,
     idle: bool,
 }
 
-/// A thread that was woken, and what followed on the CPU that it was woken for.
+/// A thread that was woken, and what followed on the CPU for which it was woken.
 #[derive(Debug)]
 struct Woken {
     t: u64,
@@ -37,7 +37,7 @@ struct Woken {
     target: u32,
     /// An event that names an interrupt sent to that CPU.
     sent: Option<String>,
-    /// True if a line shows an interrupt on that CPU since.
+    /// True if a line since then shows an interrupt on that CPU.
     interrupted: bool,
     /// The last line of that CPU's idle task.
     idle: Option<(u64, String)>,
@@ -47,10 +47,10 @@ struct Woken {
 pub(super) struct Bare {
     timers: BTreeMap<(u32, u64), Timer>,
     woken: HashMap<i32, Woken>,
-    /// Values in texts, by the words before them.
+    /// The last value of each kind in the texts, by the words that precede it.
     values: HashMap<String, u64>,
     wrapped: Option<String>,
-    /// The last text, and the longest time between two of them.
+    /// Time and content of the last text.
     text: Option<(u64, String)>,
     gap: Option<(u64, String, String)>,
     has_switches: bool,
@@ -171,7 +171,7 @@ impl Bare {
         self.woken.values().filter_map(Woken::said).max().map(|(_, text)| text)
     }
 
-    /// Describes what else was found, the most telling first.
+    /// Describes the other findings, the most informative one first.
     pub fn said(&self, has_cpu: bool) -> Option<String> {
         let periodic = self.timers.iter().filter(|(_, timer)| timer.is_periodic()).max_by_key(|(_, timer)| timer.count);
         let periodic = periodic.map(|((cpu, _), timer)| timer.said(On(Some(*cpu).filter(|_| has_cpu))));
@@ -184,10 +184,10 @@ impl Bare {
     }
 }
 
-/// Counts below this are small, and as many below zero are taken for negative ones.
+/// Only a count that was below this limit can go below zero, by at most this limit.
 const SMALL: u64 = 1 << 20;
 
-/// The negative number that a count of 32 or 64 bits wrapped to.
+/// Returns the negative number that a wrapped count of 32 or 64 bits represents.
 fn negative(value: u64) -> Option<i64> {
     let of_32 = (1u64 << 32).checked_sub(value).filter(|below| (1..=SMALL).contains(below));
     let of_64 = Some(value.wrapping_neg()).filter(|below| (1..=SMALL).contains(below));
@@ -206,7 +206,7 @@ impl Timer {
         };
         let every = Nanos((self.last - self.first) / self.count.max(1));
         let late = self.late.map(|ns| format!(", {} late at most", Nanos(ns))).unwrap_or_default();
-        let idle = if self.idle { ", upon the idle task each time" } else { "" };
+        let idle = if self.idle { ", each time while the idle task was current" } else { "" };
         format!("{what} expired {} times{on}, every {every}{late}{idle}", self.count + 1)
     }
 }
@@ -218,7 +218,7 @@ impl Woken {
             |comm: Option<Comm>, tid| Scheduled::default().thread(comm.map(|comm| comm.to_string()).as_deref(), tid);
         let sent = self.sent.as_ref().map(|sent| format!(", which sent it an interrupt ({sent})")).unwrap_or_default();
         let last = if last.is_empty() { String::new() } else { format!(" ({last})") };
-        let none = if self.interrupted { "" } else { ", and no line of that CPU shows an interrupt since" };
+        let none = if self.interrupted { "" } else { ", and no line of that CPU shows an interrupt since then then" };
         let (ns, target) = (t - self.t, self.target);
         Some((
             ns,

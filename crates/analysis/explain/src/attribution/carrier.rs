@@ -62,8 +62,8 @@ fn before(view: &View, task: Running) -> Option<Label> {
 }
 
 /// True if the victim would have preempted this task and its softirq. Before sched_waking the timer interrupt would
-/// have arrived, since softirqs run with interrupts on. After it, only PREEMPT_RT preempts softirqs; ktimers is a
-/// thread of PREEMPT_RT kernels.
+/// have arrived, since softirqs run with interrupts on. After sched_waking, only PREEMPT_RT preempts softirqs; ktimers
+/// is a thread of PREEMPT_RT kernels.
 pub(super) fn passes_softirq(view: &View, task: Running, early: bool) -> bool {
     let name = |prefix: &[u8]| task.comm.is_some_and(|comm| comm.as_bytes().starts_with(prefix));
     let rt_kernel = || view.facts.kernel.as_ref().is_some_and(|release| release.contains("-rt"));

@@ -111,8 +111,8 @@ fn thread(machine: &Machine, facts: &Facts, tid: i32) -> String {
     choose::scheduled(facts, tid, prio).thread(comm.as_deref(), Some(tid))
 }
 
-/// Returns the causes of a wait for a CPU that make up half of it. That the wait delayed what followed is an inference,
-/// so the confidence is at most medium.
+/// Returns the causes that make up half of a wait for a CPU. That the wait delayed what followed is an inference, so
+/// the confidence is at most medium.
 fn caused(machine: &Machine, facts: &Facts, window: &Window) -> (String, Confidence, u64) {
     const MOST: usize = 3;
     let mut walk = Walk::new(View { machine, window, facts });

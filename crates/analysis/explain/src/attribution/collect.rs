@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 const REMEMBERED: usize = 4096;
-/// A wakeup counts as late for its group if its latency is at least this part of the worst.
+/// A wakeup counts as late for its group if its latency is at least the worst latency divided by this.
 const LATE_PART: u64 = 4;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -80,7 +80,7 @@ impl WorstVictims {
     }
 }
 
-/// Groups known wakeups, those with the most delay first.
+/// Groups the wakeups by main cause; the group with the largest total latency comes first.
 pub fn groups(victims: &[Victim]) -> Vec<Group> {
     type Same<'a> = (Class, Option<i32>, Option<&'a str>, Option<&'a str>);
     let mut groups: BTreeMap<Same, Vec<(u64, u64)>> = BTreeMap::new();

@@ -13,7 +13,7 @@ pub(super) struct Running {
     /// Raw kernel priority of the thread while it ran.
     pub prio: Option<i32>,
     pub comm: Option<Comm>,
-    /// True under priority inheritance: the priority is that of a waiter.
+    /// True under priority inheritance: the priority is inherited from a waiter.
     pub boosted: bool,
     /// True if the thread was current before and after missing events; that it was current in between is a guess.
     pub around: bool,
@@ -39,7 +39,7 @@ pub(super) struct Segment {
     pub doing: Doing,
     /// True if the flags recorded at `t` request an urgent reschedule.
     pub resched: Option<bool>,
-    /// Set if recorded in an interrupt whose end has no event: its duration so far, ns.
+    /// Set if this was recorded in an interrupt whose end has no event: the duration of that interrupt so far, ns.
     pub in_hard: Option<u64>,
     /// True if a reschedule was requested at any time before the next segment.
     pub wanted: bool,
@@ -99,9 +99,9 @@ pub(super) struct Doubtful {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Odd {
     Lost,
-    /// An event shows another thread as current than the events before it.
+    /// An event shows a different thread as current than the events before it do.
     Current,
-    /// An interrupt ended before one nested in it, or too many are nested.
+    /// An interrupt ended before an interrupt nested in it did, or too many interrupts are nested.
     Nested,
     /// An interrupt ended that had not begun.
     Exit,
@@ -266,8 +266,8 @@ impl Cpu {
         }
     }
 
-    /// Handles the current task leaving as `left`: changes without an event apply to its whole stay, since
-    /// sched_setscheduler(2) has no event, and a name may be set while it runs.
+    /// Handles the current task leaving as `left`: changes without an event apply to the whole time for which it was
+    /// current, since sched_setscheduler(2) has no event, and a name may be set while it runs.
     pub fn leaves(&mut self, left: &Task) {
         let Some(came) = self.current.filter(|task| task.tid == left.tid && !task.boosted) else { return };
         let prio = left.prio.filter(|prio| came.prio.is_some_and(|known| known != *prio));
@@ -354,8 +354,8 @@ impl Cpu {
         self.doubtful.push_back(Doubtful { at, line: self.line, what });
     }
 
-    /// Ends an interrupt. If one nested in it did not end, the trace is doubtful from here; an end without a start is
-    /// normal at the start of a trace.
+    /// Ends an interrupt. If an interrupt nested in it did not end, the trace is doubtful from here; an end without a
+    /// start is normal at the start of a trace.
     pub fn leave(&mut self, matches: impl Fn(&Frame) -> bool, t: u64) {
         match self.frames.iter().rposition(matches) {
             Some(at) => {
@@ -422,7 +422,7 @@ impl Cpu {
     }
 }
 
-/// True if a reschedule for a real-time thread is requested. The lazy kind is set by ticks for other tasks, and is
+/// True if a reschedule for a real-time thread is requested. A lazy request is set by ticks for other tasks, and is
 /// deferred.
 fn urgent(flags: Flags) -> Option<bool> {
     let known = [flags.need_resched, flags.preempt_resched];

@@ -177,7 +177,7 @@ impl Cycles {
         Some(cycle)
     }
 
-    /// The cycle that has not ended by `now`, which goes on.
+    /// Returns the thread's cycle that has not ended by `now`, and continues to follow it.
     pub fn so_far(&mut self, machine: &Machine, facts: &Facts, tid: i32, now: u64) -> Option<Cycle> {
         let open = self.open.get(&tid)?.clone();
         let cycle = self.unfinished(machine, facts, tid, now);

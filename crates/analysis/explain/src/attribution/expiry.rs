@@ -13,7 +13,7 @@ const SAME: std::ops::Range<i64> = -10_000..100_000;
 
 /// The difference between the trace's clock and the timers' clock at the last expiries of a CPU. `hrtimer_interrupt()`
 /// reads the timers' clock shortly before the event, so the smallest difference is the offset of the two:
-/// trace_clock=local, the default, is sched_clock(), which may be milliseconds from CLOCK_MONOTONIC.
+/// trace_clock=local, the default, is sched_clock(), which may be milliseconds away from CLOCK_MONOTONIC.
 #[derive(Debug, Default)]
 pub(super) struct Offset {
     last: [Option<i64>; 8],
@@ -55,7 +55,7 @@ impl Offset {
 }
 
 impl Machine {
-    /// Handles a timer's event; ignores others.
+    /// Handles a timer's event; ignores other events.
     pub(super) fn timer(&mut self, event: &Event) {
         match &event.kind {
             Kind::HrtimerStart { timer, function, expires_ns, softexpires_ns } => {

@@ -16,7 +16,7 @@ const CPUS: usize = 1024;
 const NOISES: usize = 256;
 /// Minimum silence that is reported as a finding, ns.
 const LEAST: u64 = 20_000;
-/// Minimum number of intervals that make a storm of timers; `STORM_NS` is the longest interval in one.
+/// Minimum number of intervals that make a storm of timers; `STORM_NS` is the longest interval in a storm.
 const STORM: u64 = 4;
 const STORM_NS: u64 = 100_000;
 /// Maximum number of named parts of a sample.
@@ -26,7 +26,7 @@ const PARTS: usize = 3;
 #[derive(Debug, Default)]
 struct Cpu {
     last: Option<Last>,
-    /// For interrupts and for preemption: since when they have been off.
+    /// For interrupts and for preemption: the time since which each has been off.
     off: [Option<Off>; 2],
     /// The last sched_switch, and the first event after it.
     switch: Option<(u64, Task)>,
@@ -297,7 +297,7 @@ impl Findings {
         Some(texts.collect::<Vec<_>>().join("; "))
     }
 
-    /// What else a trace without switches shows.
+    /// Describes periodic timers and negative counts in a trace without switches.
     pub fn bare(&self, has_cpu: bool) -> Option<String> {
         self.bare.said(has_cpu)
     }
@@ -358,7 +358,7 @@ fn silent(longest: &mut Longest, last: &Last, event: &Event, on: On) {
     longest.offer(ns, || {
         let who = Scheduled::default().thread(last.comm.map(|comm| comm.to_string()).as_deref(), Some(last.tid));
         let wanted = event.flags.is_some_and(|flags| flags.need_resched == Some(true));
-        let wanted = if wanted { ", with a reschedule requested at the second" } else { "" };
+        let wanted = if wanted { ", with a reschedule requested at the second end end" } else { "" };
         format!(
             "{who}{on}: nothing was recorded for {} after {}, until {}, {what} at both ends{wanted}; whom it delayed is not recorded",
             Nanos(ns),

@@ -32,22 +32,24 @@ impl Attribution {
         self.cycles.open_since(tid)
     }
 
-    /// Release of a followed thread's cycle in which it has not called its wait again, ns.
+    /// Returns the release time, ns, of a followed thread's current cycle, in which the thread has not called its wait
+    /// again.
     pub fn running_since(&self, tid: i32) -> Option<u64> {
         self.cycles.running_since(tid)
     }
 
-    /// Remembers the last cycles of each followed thread, this many.
+    /// Sets how many of the last cycles of each followed thread are remembered.
     pub fn remember(&mut self, cycles: usize) {
         self.cycles.remembered = cycles;
     }
 
-    /// Releases and ends of the remembered cycles of a followed thread, oldest first, ns.
+    /// Returns the releases and ends, ns, of a followed thread's remembered cycles, oldest first.
     pub fn recent(&self, tid: i32) -> impl Iterator<Item = (u64, u64)> {
         self.cycles.recent(tid)
     }
 
-    /// The remembered cycle of a followed thread that was released then, or the one that has not ended, so far.
+    /// Returns the remembered cycle of a followed thread that was released at `release_ns`. If that cycle has not
+    /// ended, returns the part so far.
     pub fn cycle_of(&mut self, tid: i32, release_ns: u64) -> Option<Cycle> {
         let (machine, facts) = (&self.machine, &self.options.facts);
         if let Some(cycle) = self.cycles.remembered(machine, facts, tid, release_ns) {

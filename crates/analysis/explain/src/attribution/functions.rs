@@ -95,7 +95,7 @@ pub(super) struct Most {
     pub shown: bool,
 }
 
-/// Time from the first kept line to the last, ns, and true if no earlier lines were dropped.
+/// Returns the time from the first kept line to the last, ns, and true if no earlier lines were dropped.
 pub(super) fn covered(cpu: &Cpu) -> Option<(u64, bool)> {
     let (first, last) = (cpu.traced.front()?, cpu.traced.back()?);
     Some((last.t.saturating_sub(first.t), cpu.traced.len() < KEPT))
@@ -104,14 +104,15 @@ pub(super) fn covered(cpu: &Cpu) -> Option<(u64, bool)> {
 /// Minimum time after a line for which its function is named, ns.
 const WORTH_A_NAME: u64 = 100_000;
 
-/// Returns two successive lines between which more than half of `latency` passed, if no lines are omitted there.
+/// Returns two successive lines between which more than half of `latency` passed, if no lines are omitted between them.
 pub(super) fn longest(cpu: &Cpu, latency: u64) -> Option<(&Traced, &Traced)> {
     let least = WORTH_A_NAME.max(latency / 2);
     let mut pairs = cpu.traced.iter().zip(cpu.traced.iter().skip(1));
     pairs.rfind(|(line, next)| !line.last && next.t.saturating_sub(line.t) > least)
 }
 
-/// Returns the line of a hard interrupt between the two times after which more than half of `ns` passed, and the next one.
+/// Returns the line of a hard interrupt, between the two times, after which more than half of `ns` passed, and the line
+/// that follows it.
 pub(super) fn within(cpu: &Cpu, from: u64, to: u64, ns: u64) -> Option<(&Traced, &Traced)> {
     let mut pairs =
         cpu.traced.iter().zip(cpu.traced.iter().skip(1)).filter(|(line, next)| line.t >= from && next.t <= to);
@@ -136,7 +137,7 @@ pub(super) fn is_idle(line: &Traced) -> bool {
     name(&line.function).is_some_and(|name| name.contains("idle"))
 }
 
-/// Returns the function that the idle loop calls between the two times, with the one that it calls, such as
+/// Returns the function that the idle loop calls between the two times, and the function that this one calls, such as
 /// `acpi_idle_do_entry ← acpi_idle_enter`.
 pub(super) fn idle_call(cpu: &Cpu, from: u64, to: u64) -> Option<String> {
     const LOOPS: [&str; 5] = ["cpu_idle", "do_idle", "cpuidle_idle_call", "default_idle_call", "cpuidle_enter_state"];

@@ -1,4 +1,4 @@
-//! Labels time in which the victim should have run, or its interrupt should have arrived, and neither did.
+//! Labels time in which the victim should have run, or its interrupt should have arrived, and neither happened.
 
 use super::cpu::{Gap, IdleState, OVERDUE, Running, SILENCE, Sent};
 use super::label::{Label, Ruling, Why};
@@ -11,7 +11,7 @@ use punctual_model::{Class, Confidence};
 
 /// Maximum time to leave idle on hardware, ns; in a guest it may be longer.
 const LONGEST_IDLE_EXIT: u64 = 2_000_000;
-/// Time to leave the idle loop of a CPU that is awake, ns.
+/// Maximum time that a CPU that is awake needs to leave the idle loop, ns.
 const BRIEF: u64 = 20_000;
 /// Minimum latency of an interrupt between CPUs that shows that the receiver had interrupts off, ns; usually it takes a
 /// few µs.
@@ -35,7 +35,7 @@ fn named(view: &View, piece: &Piece, place: Place, label: Label) -> Label {
     Label { at: section.map(|section| (place.cpu, section.from)), ..label }
 }
 
-/// Labels something that ran to its end. If the CPU was silent for long within it, a hypervisor or firmware may have
+/// Labels an activity that ran to its end. If the CPU was silent for long within it, a hypervisor or firmware may have
 /// stopped it there. This is likely for an activity that is normally `brief`, such as a timer interrupt, and if steal
 /// time increased.
 pub(super) fn whole(view: &View, piece: &Piece, place: Place, label: Label, brief: bool) -> Label {
@@ -160,21 +160,21 @@ fn late(view: &View, piece: &Piece, place: Place, task: Option<Running>) -> Labe
     }
 }
 
-/// Confidence in a section that irq_disable or preempt_disable events show. If the trace has no events of the end of
+/// Confidence in a section that irq_disable or preempt_disable events show. If the trace has no events for the ends of
 /// sections, the length is not known.
 fn off_events(view: &View) -> Confidence {
     if view.machine.seen.on_again > 0 { High } else { Suspected }
 }
 
-/// True shortly after an interrupt, up to the switch, if there are no flags: this is the exit of the interrupt,
-/// softirqs or the scheduler.
+/// True shortly after an interrupt, up to the switch, if there are no flags: this time belongs to the exit of the
+/// interrupt, to softirqs or to the scheduler.
 pub(super) fn is_way_out(view: &View, piece: &Piece) -> bool {
     let switch = piece.to >= view.window.t3;
     piece.after_interrupt && piece.resched.is_none() && piece.ns() <= BRIEF && (switch || piece.before_interrupt)
 }
 
 /// Returns the transit time, ns, of the interrupt from another CPU that ended this piece, if most of the piece was a
-/// wait for it. Linux before 6.4 does not trace the sending; waking a thread of another CPU sends one.
+/// wait for it. Linux before 6.4 does not trace the sending; waking a thread of another CPU sends such an interrupt.
 fn late_ipi(view: &View, piece: &Piece, cpu: u32) -> Option<u64> {
     let waking = &view.window.waking;
     let woken = (view.machine.seen.sends == 0 && waking.from_cpu != cpu).then_some(waking.t2);
@@ -188,8 +188,8 @@ fn late_ipi(view: &View, piece: &Piece, cpu: u32) -> Option<u64> {
     most.then(|| arrived - sent)
 }
 
-/// Labels time in which the idle task stays current although the thread is runnable. The fair server never chooses it;
-/// RT throttling does.
+/// Labels time in which the idle task stays current although the thread is runnable. The fair server never chooses the
+/// idle task; RT throttling does.
 fn idle(view: &View, piece: &Piece, place: Place) -> Label {
     match (piece.ns(), place.passed_over) {
         (_, Some(label)) if label.class == Class::DeadlineBudget => label,

@@ -1,11 +1,11 @@
-//! Hash maps by thread ID or timer, with a fast hash, since every event looks into them.
+//! Hash maps by thread ID or timer, with a fast hash, since every event requires lookups in them.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
 
 pub(super) type IdMap<K, V> = HashMap<K, V, Ids>;
 
-/// A multiplier with about as many ones as zeros (that of PCG).
+/// A multiplier with about as many ones as zeros (the multiplier of PCG).
 const MULTIPLIER: u64 = 0x5851_f42d_4c95_7f2d;
 
 /// Makes hashers with a random key, so that no crafted trace can make its keys collide.

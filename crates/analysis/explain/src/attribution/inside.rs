@@ -29,13 +29,13 @@ pub(super) struct Inside {
     timer: bool,
     /// The name of the interrupt, once its functions or a stack show it.
     name: Option<u16>,
-    /// True after `irq_exit`: the next handler or timer is that of another interrupt.
+    /// True after `irq_exit`: the next handler or timer belongs to another interrupt.
     exited: bool,
     /// True from `schedule` on: no thread is switched in an interrupt, although the flags of the -rt patches of 2.6 say so.
     schedules: bool,
     /// True if the last event is a function of the handler of NMIs.
     nmi: bool,
-    /// True if the last event is that of a wakeup tracer, whose next lines follow in the same call
+    /// True if the last event comes from a wakeup tracer, whose next lines follow in the same call
     /// (kernel/trace/trace_sched_wakeup.c, probe_wakeup).
     probe: bool,
     /// Start of the CPU's trace, kept until an event shows that no interrupt was in progress at that time.
@@ -247,7 +247,8 @@ fn is_nmi(kind: &Kind) -> bool {
     matches!(kind, Kind::Function { function, parent } if of_nmi(function) || parent.as_ref().is_some_and(of_nmi))
 }
 
-/// True for functions that call handlers of devices (kernel/irq/handle.c); before Linux 4.6 without the underscores.
+/// True for functions that call handlers of devices (kernel/irq/handle.c); before Linux 4.6, their names lack the
+/// underscores.
 fn dispatches(parent: &Symbol) -> bool {
     let name = named(parent).split('+').next().unwrap_or_default();
     name.ends_with("handle_irq_event_percpu") || name.starts_with("handle_") && name.ends_with("_irq")

@@ -44,7 +44,7 @@ pub(super) enum End {
 pub(super) struct Seen {
     /// Number of sched_waking or sched_wakeup events.
     pub wakings: u64,
-    /// Number of timer expiries; `same_clock` counts those whose clock is the trace's.
+    /// Number of timer expiries; `same_clock` counts the expiries on the trace's own clock.
     pub expiries: u64,
     pub same_clock: u64,
     pub interrupts: u64,
@@ -53,7 +53,8 @@ pub(super) struct Seen {
     pub switches: u64,
     /// True if the trace shows the period timer of RT throttling, which 6.12 removed (except with RT groups).
     pub rt_period_timer: bool,
-    /// True if the trace shows the tick's callback under its name up to Linux 6.8; `new_tick`: from 6.9 on.
+    /// True if the trace shows the tick's callback under the name that it had up to Linux 6.8; `new_tick`: under its
+    /// name since 6.9.
     pub old_tick: bool,
     pub new_tick: bool,
     /// True if the trace shows a timer of SCHED_DEADLINE entities, of which the fair server is one.
@@ -220,10 +221,10 @@ impl Machine {
     }
 
     /// Records that the CPU is alive, and the current task according to the event's header; `None` if there is no such
-    /// CPU. Without a switch in the trace, the woken thread's first event completes the wakeup: it runs then at the
-    /// latest. (Linux
-    /// 6.18 in a guest omits switches from the idle task on some CPUs.) The CPU is doubtful then, so nothing is more
-    /// than suspected.
+    /// CPU. Without a switch in the trace, the woken thread's first event completes the wakeup: the thread is running
+    /// by then at the latest. (Linux
+    /// 6.18 in a guest omits switches from the idle task on some CPUs.) The CPU is then doubtful, so every cause is at
+    /// most suspected.
     fn present(&mut self, event: &Event) -> Option<Option<Window>> {
         let most = self.most();
         let known = event.tid.and_then(|tid| self.tasks.find(tid)).map(|task| (task.prio, task.comm, task.base));

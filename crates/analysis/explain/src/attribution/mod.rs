@@ -105,7 +105,7 @@ pub struct Attribution {
 /// How a thread got the CPU long before the latency in the header had elapsed.
 #[derive(Clone, Copy, Debug)]
 struct Soon {
-    /// Time until the thread got that CPU, ns: from its wakeup if `is_after` is true, otherwise from the first line.
+    /// Time until the thread got the CPU, ns: from its wakeup if `is_after` is true, otherwise from the first line.
     waited: u64,
     cpu: u32,
     /// True if most of the latency preceded the wakeup, which is therefore not what the header measures.
@@ -210,7 +210,7 @@ impl Attribution {
         }
     }
 
-    /// Ends a trace: what waits for more events is completed with those available.
+    /// Ends a trace: wakeups that wait for further events are completed with the available ones.
     fn conclude(&mut self, info: &TraceInfo) {
         self.awaited(u64::MAX);
         let window = info.latency.iter().rev().find_map(|header| self.machine.cut(header));
@@ -383,7 +383,7 @@ impl Attribution {
         let mut chosen = tracers::chosen(&self.options.victims, fallback);
         if self.unwalked > 0 {
             notes.push(format!(
-                "{} wakeups were not followed: the work limit, which guards against made-up traces, was reached",
+                "{} wakeups were not followed: the work limit, which guards against crafted traces, was reached",
                 self.unwalked
             ));
         }

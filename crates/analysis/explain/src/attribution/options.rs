@@ -16,7 +16,7 @@ pub enum Victims {
 pub struct Facts {
     /// Policies of threads when the trace was taken: a trace does not distinguish FIFO from RR.
     pub policies: HashMap<i32, Policy>,
-    /// Kernel release; `None` means that of the trace, if the trace states it.
+    /// Kernel release; `None` means the release that the trace states, if any.
     pub kernel: Option<String>,
     /// True if the fair server is on (debugfs sched/fair_server), or is known to have run.
     pub fair_server: Option<bool>,
@@ -43,8 +43,8 @@ pub struct ExplainOptions {
     pub victims: Victims,
     /// Maximum number of wakeups to explain, the worst ones.
     pub most: usize,
-    /// Minimum latency of a late wakeup; `None`: the worst are shown in any case, and groups contain those of at least
-    /// a quarter of the worst.
+    /// Minimum latency of a late wakeup; `None`: the worst wakeups are always shown, and groups contain the wakeups
+    /// with at least a quarter of the worst latency.
     pub threshold_ns: Option<u64>,
     /// Wakeups known from the threads themselves: if there are any, only these are explained.
     pub measured: Vec<Measured>,

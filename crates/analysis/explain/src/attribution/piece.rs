@@ -50,8 +50,8 @@ impl Piece {
         self.to - self.from
     }
 
-    /// True if the interrupt that it begins in may have lasted until its end: at most ten times as long as observed, or
-    /// briefly.
+    /// True if the interrupt in which the piece begins may have lasted until the end of the piece: at most ten times as
+    /// long as observed, or briefly.
     pub fn may_be_interrupt(&self) -> bool {
         self.in_hard.is_some_and(|seen| self.ns() <= seen.saturating_mul(10).max(BRIEF))
     }
@@ -98,7 +98,7 @@ pub(super) fn pieces(cpu: Option<&Cpu>, from: u64, to: u64) -> Vec<Piece> {
     all
 }
 
-/// Returns the activity of the CPU before that of segment `n`, ignoring other segments of the same task.
+/// Returns the activity of the CPU before segment `n`, ignoring other segments of the same task.
 fn before_of(cpu: &Cpu, n: usize, segment: &Segment) -> Option<Doing> {
     const FEW: usize = 8;
     let before = (0..n).rev().take(FEW).filter_map(|at| cpu.history.get(at));

@@ -11,7 +11,7 @@ use punctual_units::{Arrange, Policy};
 /// timerlat's interrupt, which wakes its thread.
 pub(super) const OWN: &str = "timerlat's own timer";
 
-/// Evidence of a blocking thread whose line is missing.
+/// Evidence text for a blocking thread whose line is missing.
 pub(super) const UNNAMED: &str = "rtla: Blocking thread; the line that names it is missing";
 
 /// Converts an analysis; `None` if it has no total.

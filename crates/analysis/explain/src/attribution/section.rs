@@ -10,7 +10,7 @@ const FRAMES: usize = 4;
 
 pub(super) const CALL_ENDED: &str = "until the end of a system call";
 
-/// A period of time of one CPU, and the functions that were active in it.
+/// A period of time on one CPU, and the functions that were active during it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Section {
     pub from: u64,
@@ -37,7 +37,7 @@ pub(super) enum Off {
     Woken {
         tid: i32,
     },
-    /// Preemption is disabled: the next thread took the CPU when it was enabled again.
+    /// Preemption is disabled: the next thread took the CPU when preemption was enabled again.
     Preemption,
     Unknown,
 }

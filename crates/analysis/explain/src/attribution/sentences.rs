@@ -30,7 +30,7 @@ pub(super) fn unmeasured(victim: &Victim, step: u64) -> String {
     )
 }
 
-/// Reports a header whose latency exceeds that of the lines.
+/// Reports a header whose latency exceeds the time that the lines cover.
 pub(super) fn longer(header: u64, lines: u64) -> Option<String> {
     let is_longer = header > lines.saturating_add(lines / 10).saturating_add(SWITCH);
     is_longer.then(|| format!("the header says {}, and the lines show {} of it", Nanos(header), Nanos(lines)))
@@ -72,8 +72,7 @@ pub(super) fn verdict(victim: &Victim) -> String {
             let place = idle.place.as_ref().map(|place| format!(", most of it {place}")).unwrap_or_default();
             return match idle.ns {
                 _ if idle.evidence == evidence(Why::StoodOff) => format!(
-                    "{late}: for {ns} of it the idle task was current with interrupts off{place}: no interrupt is recorded there: what that \
-                     function does, an NMI, firmware or the host of a guest"
+                    "{late}: for {ns} of it the idle task was current with interrupts off{place}, and no interrupt is recorded there: the cause is what that function does, an NMI, firmware or the host of a guest"
                 ),
                 _ if idle.evidence == evidence(Why::LeftInterrupt) => format!(
                     "{late}: the idle task was current for {ns} of it, and an interrupt ended there{place}: the rest of that interrupt, what \
@@ -171,7 +170,7 @@ pub(super) fn verdict(victim: &Victim) -> String {
     format!("{late}: {guess}{parts} — {}", advice(cause, victim.cpu))
 }
 
-/// Formats the main cause, and others if it is not most of the latency.
+/// Formats the main cause, and further causes if the main one is not most of the latency.
 fn parts(victim: &Victim, main: &Cause) -> (String, &'static str) {
     const MOST: usize = 3;
     const LEAST: f64 = 0.1;
@@ -269,8 +268,8 @@ pub(super) fn is_ipi(what: &str) -> bool {
 pub(super) fn odd(cpu: u32, odd: Doubtful) -> String {
     let what = match odd.what {
         Odd::Lost => return format!("events of CPU {cpu} were lost"),
-        Odd::Current => "another thread was current there, according to the events before",
-        Odd::Nested => "an interrupt ends before others nested in it have ended",
+        Odd::Current => "another thread was current there, according to the preceding events",
+        Odd::Nested => "an interrupt ends before other interrupts nested in it have ended",
         Odd::Exit => "an interrupt or softirq ends although none had begun",
         Odd::Entry => "a thread runs there although an earlier interrupt has not ended",
         Odd::Switch => "according to the flags, a thread is switched in an interrupt",
@@ -303,7 +302,7 @@ pub(super) fn cycle(cycle: &Cycle) -> String {
         if blocked.inverted == Some(true) {
             text += match blocked.lock {
                 Some(_) => ", a thread of lower priority: a priority inversion",
-                None => ", a thread of lower priority: if that held a lock, a priority inversion",
+                None => ", a thread of lower priority: if that thread held a lock, a priority inversion",
             };
         }
     }
@@ -331,7 +330,7 @@ pub(super) fn evidence(why: Why) -> &'static str {
         }
         Why::Late => "the interrupt of a due timer did not arrive; nothing shows whether interrupts were off",
         Why::LateOthersRan => {
-            "the interrupt of a due timer did not arrive, the task was charged for that time, other CPUs continued"
+            "the interrupt of a due timer did not arrive, the task was charged for that time, and other CPUs continued"
         }
         Why::OffEvents => "irq_disable or preempt_disable events",
         Why::Released => "the timer's interrupt arrived late, right after an instruction there that enables interrupts",
@@ -351,7 +350,9 @@ pub(super) fn evidence(why: Why) -> &'static str {
         Why::IdleAwake => "the idle task was current on a CPU that was awake: its delay is not traced",
         Why::IdleWoken => "the idle task was current after this CPU had woken the thread: its delay is not traced",
         Why::StoodOff => "the idle task was current; the flags of the functions before and after show interrupts off",
-        Why::LeftInterrupt => "the idle task was current; an interrupt or softirq ended in between, by the flags",
+        Why::LeftInterrupt => {
+            "the idle task was current; an interrupt or softirq ended in between, according to the flags"
+        }
         Why::Preemptible => {
             "it was current; according to the flags of most of its lines, preemption is on and no reschedule is requested"
         }
@@ -364,7 +365,7 @@ pub(super) fn evidence(why: Why) -> &'static str {
         Why::Waking => "it was current, in the call that woke the thread",
         Why::OnItsWay => "released, but sched_waking had not occurred; nothing shows what delayed it",
         Why::BeforeWaker => "it was current, and the thread that did the waking has a lower priority",
-        Why::NoPrio => "it was current, and its priority is unknown there",
+        Why::NoPrio => "it was current, and its priority at that time is unknown",
         Why::Learned => "it was current; its priority is known from a later event",
         Why::NotTraced => "the trace does not show what the CPU did",
     }

@@ -17,9 +17,9 @@ const LEAST_WITHOUT_FLAGS: u64 = 3_000_000;
 /// Returns the label of lower-priority pieces if the scheduler passed the victim over while it waited on one CPU; the
 /// pieces are those of that CPU.
 ///
-/// The proof is that the scheduler made a choice: need-resched is no longer set at a later interrupt, or it switched to
-/// another lower-priority task. If preemption was merely off, need-resched remains set (kernel/sched/core.c,
-/// `__schedule`).
+/// The proof is that the scheduler made a choice: need-resched is no longer set at a later interrupt, or the scheduler
+/// switched to another lower-priority task. If preemption was merely off, need-resched remains set
+/// (kernel/sched/core.c, `__schedule`).
 pub(super) fn passed_over(view: &View, pieces: &[Piece]) -> Option<Label> {
     let waking = &view.window.waking;
     let own = view.window.prio.filter(|prio| *prio < 100)?;
@@ -50,8 +50,8 @@ pub(super) fn passed_over(view: &View, pieces: &[Piece]) -> Option<Label> {
     }
 }
 
-/// True if real-time threads ran less than a third of the preceding second, which no throttling explains
-/// (sched_rt_runtime_us). `false` if they ran more, or the trace does not go back so far.
+/// True if real-time threads ran less than a third of the preceding second, so that throttling (sched_rt_runtime_us) is
+/// not the explanation. `false` if they ran more, or the trace does not go back so far.
 fn little_used(view: &View, pieces: &[Piece]) -> bool {
     const PERIOD: u64 = 1_000_000_000;
     let Some((end, cpu)) = pieces.first().map(|piece| piece.from).zip(view.machine.cpu(view.window.cpu)) else {

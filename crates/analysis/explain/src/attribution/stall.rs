@@ -17,7 +17,7 @@ pub(super) fn stalls(machine: &Machine, place: Place, from: u64, to: u64, steps:
 
 /// Returns the part of one CPU's silence in which all others were silent too, although one of them should not have
 /// been. The CPU was needed from the start of `span` on, so in a stall it stops and continues with the others: if it
-/// was silent while they ran, it has another reason, and so may the others.
+/// was silent while they ran, its silence has another reason, and so may the silence of the others.
 fn stall(machine: &Machine, cpu: u32, own: &Gap, span: (u64, u64), steps: &mut u64) -> Option<(u64, u64)> {
     let (mut from, mut to) = span;
     let mut end = own.to;

@@ -27,8 +27,8 @@ pub(super) struct Waking {
     pub due_unknown: bool,
     /// The thread that woke this one, unless an interrupt did.
     pub by: Option<i32>,
-    /// The thread in whose context the wakeup took place, by the thread itself or by a softirq in it or on top of it;
-    /// `None` in a hard interrupt.
+    /// The thread in whose context the wakeup took place: the thread itself, or a softirq in it or on top of it, woke
+    /// the other thread. `None` in a hard interrupt.
     pub waker: Option<Running>,
     /// What the thread and its wakers waited for before, most recent first.
     pub way: Vec<Step>,
@@ -41,7 +41,8 @@ impl Waking {
     /// records its event before it checks whether the thread still runs (kernel/sched/core.c). Returns `None` if the
     /// wakeup was too long before `out`, in which case the thread did not sleep.
     pub fn on_the_way(mut self: Box<Self>, out: u64) -> Option<Box<Waking>> {
-        /// Maximum time from such a wakeup to the switch, ns: __schedule() has interrupts off in between.
+        /// Maximum time from a wakeup on the way to sleep to the switch, ns: __schedule() has interrupts off in
+        /// between.
         const SHORTLY: u64 = 1_000_000;
         if out.saturating_sub(self.t2) > SHORTLY {
             return None;
@@ -94,7 +95,8 @@ pub(super) struct Known {
     pub boosted_by: Option<i32>,
     /// The function that the thread runs, if a stack shows that it is a thread of the kernel.
     pub runs: Option<Name>,
-    /// Time of the last expiry of the timer of its SCHED_DEADLINE budget (dl_task_timer), which it starts itself.
+    /// Time of the last expiry of the timer for the thread's SCHED_DEADLINE budget (dl_task_timer), which the thread
+    /// starts itself.
     pub replenished: Option<u64>,
     /// The softirq in which the thread was preempted (PREEMPT_RT).
     pub soft: Option<u32>,
@@ -176,7 +178,7 @@ impl Timers {
         home
     }
 
-    /// When the timer is due, on its own clock.
+    /// Returns the due time of the timer, on the timer's own clock.
     pub fn expires(&self, timer: u64) -> Option<i64> {
         self.0.get(&timer)?.expires
     }

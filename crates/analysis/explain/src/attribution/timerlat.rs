@@ -48,7 +48,7 @@ struct Late {
 pub(super) struct Timerlats {
     cpus: BTreeMap<u32, Timerlat>,
     worst: Option<Worst>,
-    /// How late timerlat's interrupt came at most, upon the idle task and upon other threads, ns.
+    /// Maximum lateness of timerlat's interrupt while the idle task was current, and while another thread was, ns.
     late: [Option<u64>; 2],
 }
 
@@ -161,8 +161,8 @@ impl Timerlats {
         Some(rtla::assemble(Some(worst.cpu), worst.latency_ns, merged(causes), &doubt))
     }
 
-    /// Describes an interrupt that comes late by much the same time whether the CPU is idle or not: then neither an idle state
-    /// nor the thread that it interrupts is the reason.
+    /// Describes an interrupt that comes late by about the same time whether the CPU is idle or not: then neither an
+    /// idle state nor the thread that it interrupts is the reason.
     fn alike(&self) -> Option<String> {
         let [idle, busy] = self.late;
         let (idle, busy) = idle.zip(busy)?;
@@ -180,7 +180,7 @@ impl Timerlats {
 }
 
 impl Worst {
-    /// Returns start and length of the interrupt that wrote timerlat's line, by its noise event.
+    /// Returns start and length of the interrupt that wrote timerlat's line, according to its noise event.
     fn own(&self, irq: &Late) -> Option<(u64, u64)> {
         let own = |(start, end, _, source): &&Noise| {
             matches!(source, NoiseSource::Irq { .. }) && (*start..=*end).contains(&irq.t)

@@ -25,11 +25,11 @@ pub(super) struct Tracers {
     hwlat: Gaps,
     /// Flags of the first event of the last trace: interrupts off, preemption off.
     first: Option<(bool, bool)>,
-    /// True if lines of another trace, or out of order, precede the last ones.
+    /// True if lines of another trace, or lines that are out of order, precede the last ones.
     restarted: bool,
     /// The last stack in the trace.
     stack: Box<[Symbol]>,
-    /// Number of osnoise's periods, and what it counted on each CPU.
+    /// Number of osnoise's periods; `osnoise` contains what it counted on each CPU.
     periods: u64,
     osnoise: BTreeMap<u32, Noises>,
 }
@@ -136,7 +136,7 @@ pub(super) struct Said {
     pub marks: bool,
 }
 
-/// Formats the task of a header: the late thread, or the one with the section.
+/// Formats the task of a header: the late thread, or the thread that executed the section.
 fn who(header: &LatencyHeader) -> String {
     let comm = header.task.map_or_else(|| "a task".to_owned(), |comm| comm.to_string());
     let prio = header.rt_prio.filter(|prio| *prio > 0).map(|prio| match header.policy {
@@ -307,14 +307,14 @@ fn place(cpu: &Cpu, header: &LatencyHeader, latency: u64, restarted: bool) -> Op
             let of = functions::most(cpu, Whose::All, 0, cpu.traced.back()?.t).filter(|most| most.shown);
             let of = of.map(|most| format!(", mostly {}", most.place)).unwrap_or_default();
             let lines = if restarted { "last lines" } else { "lines" };
-            return Some(format!("of which the {lines} cover {} only{of}", Nanos(covered)));
+            return Some(format!("of which the {lines} cover only {}{of}", Nanos(covered)));
         }
         let most = functions::most(cpu, Whose::All, 0, latency)?;
         Some(format!("{} {}", if most.shown { "most of it" } else { "most of it most likely" }, most.place))
     })
 }
 
-/// Returns the callers of a section, by the stack at its end.
+/// Returns the callers of a section, according to the stack at its end.
 fn called(stack: &[Symbol], header: &LatencyHeader) -> String {
     const MOST: usize = 4;
     let end = header.ended_at.as_deref().map(section::bare).unwrap_or_default();
@@ -323,7 +323,7 @@ fn called(stack: &[Symbol], header: &LatencyHeader) -> String {
     if callers.is_empty() { String::new() } else { format!(", called by {}", callers.join(" ← ")) }
 }
 
-/// Describes the selected threads; `rank` is that of the followed threads ([`super::choose::rank`]).
+/// Describes the selected threads; `rank` is the rank of the followed threads ([`super::choose::rank`]).
 pub(super) fn chosen(victims: &Victims, rank: usize) -> String {
     match victims {
         Victims::Measuring if rank > 1 => {
@@ -392,15 +392,15 @@ pub(super) fn waits(facts: &Facts, window: &Window, ns: u64, cause: Option<Strin
     let comm = window.comm.map(|comm| comm.to_string());
     let who = choose::scheduled(facts, window.tid, window.prio).thread(comm.as_deref(), Some(window.tid));
     let cause = cause.map(|cause| format!(": {cause}")).unwrap_or_default();
-    format!("{who} was woken and did not run before the trace ends, for {} at least{cause}", Nanos(ns))
+    format!("{who} was woken but had not run when the trace ended, for {} at least{cause}", Nanos(ns))
 }
 
-/// Describes a thread that is asleep for a lock when the trace ends.
+/// Describes a thread that is sleeping, waiting for a lock, when the trace ends.
 pub(super) fn locked_out(machine: &Machine, facts: &Facts, asleep: &LockedOut) -> String {
     let comm = asleep.comm.map(|comm| comm.to_string());
     let who = Scheduled::default().thread(comm.as_deref(), Some(asleep.tid));
     let lock = chain::held(machine, facts, asleep.lock, asleep.owner, asleep.owner);
-    format!("{who} waits for {lock}, for {} at least, and the trace ends", Nanos(asleep.waited))
+    format!("{who} waits for {lock}, for {} at least, until the trace ends", Nanos(asleep.waited))
 }
 
 /// Reports what the chains of the worst wakeups do not show.
@@ -425,7 +425,7 @@ pub(super) fn left_on(facts: &Facts) -> Option<String> {
 
 pub(super) const INCOMPLETE: &str = "the trace is not complete";
 
-/// Returns why everything in this trace is at most suspected.
+/// Returns the reason why every cause in this trace is at most suspected.
 pub(super) fn doubt(machine: &Machine, info: &TraceInfo) -> Option<String> {
     if let Some(note) = info.notes.iter().find(|note| spoils(&note.what)) {
         return Some(format!("{INCOMPLETE} ({})", damage(&note.what)));
@@ -450,7 +450,7 @@ pub(super) fn doubt(machine: &Machine, info: &TraceInfo) -> Option<String> {
         return Some(format!("the trace's clock has a resolution of {}: shorter times are not measured", Nanos(step)));
     }
     (seen.expiries > 0 && seen.same_clock == 0)
-        .then(|| "the trace's clock is not that of the timers (record with trace_clock=mono)".to_owned())
+        .then(|| "the trace's clock is not the clock of the timers (record with trace_clock=mono)".to_owned())
 }
 
 fn spoils(damage: &Damage) -> bool {

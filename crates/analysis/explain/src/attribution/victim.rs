@@ -8,11 +8,11 @@ use punctual_model::{Cause, Class, Confidence, Moments, Scheduled, Victim};
 use punctual_trace::{Context, Symbol};
 use punctual_units::{Arrange, Nanos};
 
-/// A maximum that is so many times as long as the latency is of another event.
+/// A stated maximum that is at least this many times as long as the latency belongs to another event.
 const MUCH: u64 = 10;
 
-/// Returns the victim of a wakeup, without its verdict. It ends at T3, or where its thread read its clock, if that is
-/// known.
+/// Returns the victim of a wakeup, without its verdict. The wakeup ends at T3 or, if that time is known, when its
+/// thread read its clock.
 pub(super) fn new(machine: &Machine, window: &Window, facts: &Facts, tally: &Tally, t4_ns: Option<u64>) -> Victim {
     let latency_ns = t4_ns.unwrap_or(window.t3) - window.waking.t0;
     let doubts = doubts(machine, window, tally);
@@ -232,7 +232,7 @@ fn entered(machine: &Machine, window: &Window, causes: &mut [Cause]) {
         Some(format!("it entered schedule() {after} after the wakeup, and the switch came {then} later{stack}"));
 }
 
-/// Handles a latency most of which nothing explains, if the tracer was recording a stack in half of it.
+/// Handles a latency that is mostly unexplained, if the tracer was recording a stack during half of it.
 fn tracer(machine: &Machine, window: &Window, causes: &mut [Cause], latency_ns: u64) {
     let unknown = |cause: &&mut Cause| cause.class == Class::Unaccounted && cause.tid.is_none();
     let Some(cause) = causes.first_mut().filter(unknown) else { return };
@@ -276,7 +276,7 @@ fn at_end(machine: &Machine, facts: &Facts, window: &Window, causes: &mut [Cause
     sentences::evidence(Why::AtEnd).clone_into(&mut cause.evidence);
 }
 
-/// Handles lines that name no CPU. `one` is true if all of them can be of one CPU.
+/// Handles lines that name no CPU. `one` is true if all these lines can belong to one CPU.
 pub(super) fn without_cpu(victim: &mut Victim, one: bool) {
     victim.cpu = None;
     if !one {
@@ -311,7 +311,8 @@ fn functions(machine: &Machine, window: &Window, cause: &Cause) -> Option<String
     })
 }
 
-/// Describes who waits for the lock of `owner`, and who for the lock that that thread holds.
+/// Describes which thread waits for a lock that `owner` holds, and which thread waits for a lock that the first one
+/// holds.
 fn waiters(machine: &Machine, owner: i32, thread: impl Fn(i32) -> String) -> Option<String> {
     const MOST: usize = 4;
     let waiter = |owner: i32| machine.tasks.find(owner)?.boosted_by;
@@ -326,14 +327,14 @@ fn waiters(machine: &Machine, owner: i32, thread: impl Fn(i32) -> String) -> Opt
         let lock = lock(next, owner).map_or_else(|| "the lock".to_owned(), |lock| lock.said());
         match met.len() {
             1 => text = format!("{} waits for {lock}", thread(next)),
-            _ => text += &format!(", and {} for one that it holds", thread(next)),
+            _ => text += &format!(", and {} for a lock that it holds", thread(next)),
         }
         met.push(next);
     }
     (!text.is_empty()).then_some(text)
 }
 
-/// Returns doubts about this wakeup's labels, each with true if it affects all of them.
+/// Returns doubts about this wakeup's labels, each with true if it affects all labels.
 fn doubts(machine: &Machine, window: &Window, tally: &Tally) -> Vec<(String, bool)> {
     let waking = &window.waking;
     let cpus = waking.path.iter().map(|(_, cpu)| *cpu).chain([waking.from_cpu, window.cpu]);
@@ -375,7 +376,7 @@ fn calm(machine: &Machine, window: &Window, tally: &Tally) -> Option<(u32, Doubt
     (calm.at > since.saturating_add(SOON) && calm.at < window.t3).then_some((window.cpu, calm))
 }
 
-/// Handles threads whose priority only later events contain: they had it before, unless something changed it in
+/// Handles threads whose priority appears only in later events: it applied earlier, too, unless something changed it in
 /// between.
 pub(super) fn learned(victim: &mut Victim, machine: &Machine, facts: &Facts) {
     let comm = victim.tid.and_then(|tid| machine.tasks.find(tid)?.comm);

@@ -64,7 +64,8 @@ impl View<'_> {
         Some(Label::new(class, sure, why).of(Running { prio: Some(prio), ..task }))
     }
 
-    /// Confidence that a thread ran: without interrupt events, the time of interrupts is attributed to the thread.
+    /// Returns the confidence that a thread ran: without interrupt events, the time of interrupts is attributed to the
+    /// thread.
     fn sure(&self) -> Confidence {
         if self.machine.seen.interrupts == 0 { Confidence::Medium } else { Confidence::High }
     }

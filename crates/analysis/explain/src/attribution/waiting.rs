@@ -8,7 +8,7 @@ use super::{cpu, sentences, tracers, victim};
 use punctual_model::Class;
 use punctual_units::Nanos;
 
-/// A thread that was woken and did not run before a trace ended: how long it waited at least, ns, and what is reported
+/// A thread that was woken and did not run before a trace ended: its minimum waiting time, ns, and what is reported
 /// about it.
 #[derive(Debug)]
 pub(super) struct Waiting {

@@ -1,5 +1,5 @@
-//! Tracks what threads waited for before their current work: a CPU, or a lock. A woken thread inherits this from its
-//! waker.
+//! Tracks what threads waited for before their current work: a CPU, or a lock. A woken thread inherits these waits from
+//! its waker.
 
 use super::cpu::push;
 use super::machine::{End, Machine, Window};
@@ -42,9 +42,9 @@ pub(super) enum For {
 #[derive(Clone, Debug)]
 pub(super) struct Step {
     pub wait: Arc<Wait>,
-    /// The next thread in the chain, and the time; `None` for the thread that the chain belongs to.
+    /// The next thread in the chain, and the time; `None` for the thread to which the chain belongs.
     pub woke: Option<(i32, u64)>,
-    /// True if each waking up to here was recorded in the context of the thread that did it.
+    /// True if each wakeup up to this step was recorded in the context of the thread that did it.
     pub sure: bool,
 }
 
@@ -103,7 +103,7 @@ pub(super) struct LockedOut {
 struct Begun {
     lock: Lock,
     since: u64,
-    /// True if the thread has gone to sleep since.
+    /// True if the thread has gone to sleep since this event.
     slept: bool,
     /// The owner of the lock, as in [`For::Lock`].
     owner: Option<i32>,
@@ -126,7 +126,7 @@ pub(super) struct Locks {
     begun: Vec<Begun>,
     /// Threads that have inherited this thread's priority since it last had a CPU, in the order of the chain.
     boosted: Vec<i32>,
-    /// Set while the thread sleeps for a lock: since when, which lock, and its owner.
+    /// Set while the thread sleeps, waiting for a lock: start time, lock, and owner of the lock.
     asleep: Option<(u64, Option<Lock>, Option<i32>)>,
 }
 
@@ -139,7 +139,7 @@ impl Locks {
         self.asleep = (lock.is_some() || owner.is_some()).then_some((t, lock, owner));
     }
 
-    /// Returns the lock that the thread sleeps for, if any, and the owner as far as known.
+    /// Returns the lock for which the sleeping thread waits, if any, and the owner of the lock if known.
     pub fn asleep(&self) -> Option<(Option<Lock>, Option<i32>)> {
         self.asleep.map(|(_, lock, owner)| (lock, owner))
     }
@@ -220,7 +220,7 @@ impl Machine {
         Some(before)
     }
 
-    /// Handles `owner` losing the priority of `booster`: it has released the lock.
+    /// Handles `owner` losing the priority of `booster`, because `owner` has released the lock.
     pub(super) fn disinherits(&mut self, booster: i32, owner: i32) {
         if let Some(locks) = self.tasks.find_mut(booster).and_then(|known| known.locks.as_mut()) {
             let at = locks.boosted.iter().position(|other| *other == owner);
@@ -256,7 +256,8 @@ impl Machine {
         way
     }
 
-    /// Returns the thread asleep for a lock that waits longest: its name, minimum duration, the lock, and its owner.
+    /// Returns the thread that has been sleeping longest while it waits for a lock: its name, the minimum duration, the
+    /// lock, and the owner of the lock.
     pub(super) fn locked_out(&self, wanted: impl Fn(i32, &Known) -> bool) -> Option<LockedOut> {
         let whole = |from: u64| self.lost.is_none_or(|lost| lost < from);
         let asleep = self.tasks.iter().filter(|(tid, known)| known.waking.is_none() && wanted(*tid, known));

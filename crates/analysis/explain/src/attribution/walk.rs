@@ -1,4 +1,4 @@
-//! Gives every nanosecond of a wakeup, from due to running, one label.
+//! Gives one label to every nanosecond of a wakeup, from its due time until the thread runs.
 
 use super::cpu::{Doing, OVERDUE};
 use super::label::{Label, Ruling, Tally, What, Why};
@@ -190,7 +190,7 @@ fn rule(view: &View, piece: &Piece, place: Place) -> Ruling {
 }
 
 /// True for a thread that kept the CPU although a reschedule was requested all the time, and that does not certainly
-/// outrank the late one.
+/// outrank the late thread.
 fn kept(view: &View, piece: &Piece, label: &Label) -> bool {
     let ordinary = view.window.prio.is_some_and(|prio| prio >= 100) && label.class == Class::SamePriority;
     (ordinary || label.why == Why::NoPrio) && piece.resched == Some(true)

@@ -44,8 +44,8 @@ struct Key {
     cpu: CpuId,
     at_once: Option<bool>,
     steal: Steal,
-    /// True if long enough for steal time to show. Leaving a guest briefly, as every write to its timer does, is not
-    /// steal.
+    /// True if the gaps are long enough for steal time to show. Leaving a guest briefly, as every write to its timer
+    /// does, is not steal.
     long: bool,
 }
 
@@ -125,8 +125,8 @@ impl Natures {
         }
     }
 
-    /// True if nearly all gaps that could be compared with other CPUs were of one CPU only, so that the rest likely are
-    /// too.
+    /// True if nearly all gaps that could be compared with other CPUs were on one CPU only, so that the other gaps
+    /// probably were, too.
     fn others_go_on(&self, long: bool) -> bool {
         let count = |at_once| self.sum(|key| key.at_once == Some(at_once) && key.long == long).gaps;
         let (at_once, alone) = (count(true), count(false));

@@ -43,7 +43,7 @@ fn evidence(finding: &GapFinding, around: &Surroundings) -> Vec<String> {
         GapClass::Hypervisor => {
             said.extend(guest());
             said.push(match stolen(around) {
-                Some(0) => "steal time did not increase, but another CPU continued where comparable".into(),
+                Some(0) => "steal time did not increase, but where gaps could be compared with other CPUs, another CPU continued".into(),
                 Some(ns) => format!("steal time increased by {}", Nanos(ns)),
                 None => "steal time is not counted on this machine".into(),
             });

@@ -301,7 +301,7 @@ fn who_waits_for_the_lock_of_a_boosted_thread_and_who_for_that_one() {
     assert_eq!((cause.class, cause.tid), (Class::PriorityInversion, Some(71)));
     assert_eq!(
         cause.place.as_deref(),
-        Some("logger (pid 70) waits for the rtmutex at 0xbeef0000, and hog (pid 90) for one that it holds")
+        Some("logger (pid 70) waits for the rtmutex at 0xbeef0000, and hog (pid 90) for a lock that it holds")
     );
 }
 
@@ -332,7 +332,7 @@ fn a_trace_that_ends_in_a_wait_for_a_lock_says_so() {
     let trace = start().contends(1, 1990, CYCLIC, "RT").boost(1, 1995, CYCLIC, LOGGER, 120, 19);
     let trace = trace.switch(1, 2000, CYCLIC, "D", IDLE).line("logger-70", 0, ".....", 9000, "sys_exit: NR 1 = 3");
     let notes = trace.explained(Facts::default()).notes;
-    let wanted = "cyclictest (pid 50) waits for the rtmutex at 0xc0ffee00, held by logger (nice 0, pid 70), for 7.00 ms at least, and the trace ends";
+    let wanted = "cyclictest (pid 50) waits for the rtmutex at 0xc0ffee00, held by logger (nice 0, pid 70), for 7.00 ms at least, until the trace ends";
     assert!(notes.iter().any(|note| note == wanted), "{notes:?}");
 }
 

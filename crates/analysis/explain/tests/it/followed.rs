@@ -1,4 +1,4 @@
-//! Cycles between the calls in which a thread waits for its release. CPU 1 is the thread's; times in µs.
+//! Cycles between the calls in which a thread waits for its release. The thread runs on CPU 1; times are in µs.
 
 use crate::rules::{CYCLIC, IDLE, Trace, YES, start};
 use punctual_cycles::{Awaited, Takes, WaitCall};
@@ -107,8 +107,8 @@ fn a_preemption_is_charged_to_who_ran() {
     assert!(closed[0].delays.contains(&(Class::HigherPriority, 300_000)), "{closed:?}");
 }
 
-/// Some switches are not recorded, as those from threads of the first process in a guest of Linux 6.18: the next event of
-/// the thread shows that it runs.
+/// Some switches are not recorded, for example switches from threads of the first process in a guest with Linux 6.18:
+/// the next event of the thread shows that it runs.
 #[test]
 fn a_preempted_thread_runs_again_by_its_next_event() {
     let hog = ("hog", 90, 9);

@@ -444,7 +444,7 @@ fn activations_are_wakeups_and_one_that_never_runs_is_named() {
     let said = first(&text);
     assert!(said.contains("mixer (RT 72, pid 2675)"), "{said}");
     assert!(
-        said.starts_with("IRQ_18 (RT 70, pid 1674) was woken and did not run before the trace ends, for 504 µs at least: mixer (RT 72, pid 2675) ran"),
+        said.starts_with("IRQ_18 (RT 70, pid 1674) was woken but had not run when the trace ended, for 504 µs at least: mixer (RT 72, pid 2675) ran"),
         "{said}"
     );
 }

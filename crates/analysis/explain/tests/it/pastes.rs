@@ -255,7 +255,7 @@ fn what_is_woken_and_never_runs_is_named_last() {
     let text = " migration/9    67 [009] 5373.359903: sched:sched_waking: comm=perf pid=418 prio=120 target_cpu=009\n migration/9    67 \
                 [009] 5373.359907: sched:sched_stat_runtime: comm=migration/9 pid=67 runtime=4050 [ns]\n";
     let said = first(text);
-    let waits = "perf (nice 0, pid 418) was woken and did not run before the trace ends, for 4.00 µs at least";
+    let waits = "perf (nice 0, pid 418) was woken but had not run when the trace ended, for 4.00 µs at least";
     assert!(said.starts_with(waits), "{said}");
 }
 
@@ -266,7 +266,7 @@ fn function_graph_tells_where_a_call_spent_its_time() {
                 38.024 us   |      }\n1) + 46.372 us   |    }\n1) + 63.996 us   |  }\n";
     let said = first(text);
     let call = "function_graph: smp_apic_timer_interrupt() took 64.0 µs on CPU 1; of it hrtimer_interrupt() 46.4 µs, down to enqueue_task_rt() \
-                38.0 µs, 37.6 µs of which in itself";
+                38.0 µs, 37.6 µs of which in the function itself";
     assert!(said.starts_with(call), "{said}");
     let latency = "  1171 us |   0)  stress--204   |  .n..... |               |    drain() {\n  1175 us |   0)  stress--204   |  .n..1.. |               \
                    |      move_pages() {\n...\n  1772 us |   0)  stress--204   |  .n..1.. | ! 588.000 us  |      }\n  1785 us |   0)  stress--204   \

@@ -129,7 +129,7 @@ fn context(any: u64) -> Option<Context> {
     [None, Some(Context::Task), Some(Context::Softirq), Some(Context::Hardirq)][(any % 4) as usize]
 }
 
-/// The same wakeups, each with a clock reading some time after its switch: labels add up to that.
+/// The same wakeups, each with a clock reading some time after its switch: labels add up to that time.
 fn measured(found: &Explanation, events: &[Event]) -> Result<(), TestCaseError> {
     let info = TraceInfo::default();
     for (n, victim) in found.victims.iter().take(8).enumerate() {

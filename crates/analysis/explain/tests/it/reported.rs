@@ -1,4 +1,4 @@
-//! Traces whose cause was named wrongly, in the words of those who reported them.
+//! Traces whose cause was once named wrongly, in the words of the users who reported this.
 
 use punctual_explain::{Attribution, ExplainOptions, Explanation};
 use punctual_trace::{Options, open_text};
@@ -121,7 +121,7 @@ fn what_a_hostile_reader_found() {
     }
     let answer = explained("never_ran.txt").answer.unwrap_or_default();
     assert!(
-        answer.contains(", pid 77) was woken and did not run before the trace ends, for 54.9 ms at least"),
+        answer.contains(", pid 77) was woken but had not run when the trace ended, for 54.9 ms at least"),
         "{answer}"
     );
 }

@@ -235,8 +235,8 @@ fn both_silent(since: u64, until: u64) -> Trace {
     trace.expire("yes-60", 60_000).switch(1, 60_035, YES, "R+", CYCLIC)
 }
 
-/// If all CPUs stalled, they stopped and continued together. One that is silent while others run has a reason of its
-/// own.
+/// If all CPUs stalled, they stopped and continued together. A CPU that is silent while others run is silent for
+/// another reason.
 #[test]
 fn a_cpu_that_is_silent_while_others_run_did_not_stand_still_with_them() {
     blames(&both_silent(2010, 59_900).cause(), Class::MachineStall, None, Confidence::Medium);

@@ -1,5 +1,5 @@
-//! What a text does not exclude is not excluded, and what it shows is named: one interrupt, a thread that waited for a lock,
-//! a timer that is late on busy CPUs too, threads and timers of traces without switches.
+//! A cause that a text does not exclude is not excluded, and a cause that it shows is named: one interrupt, a thread
+//! that waited for a lock, a timer that is late on busy CPUs too, threads and timers of traces without switches.
 
 use punctual_explain::{ExplainOptions, explain};
 use punctual_trace::{Options, open_text};
@@ -114,7 +114,7 @@ fn a_thread_woken_for_a_cpu_that_stays_idle() {
     assert!(
         said.starts_with(
             "plug/1 (pid 70) was woken for CPU 1 by sh (pid 81) on CPU 3, which sent it an interrupt (arch_ipi), and no line shows it running: CPU 1 \
-             is in its idle task 11.0 µs later (arch_idle), and no line of that CPU shows an interrupt since"
+             is in its idle task 11.0 µs later (arch_idle), and no line of that CPU shows an interrupt since then"
         ),
         "{said}"
     );
@@ -137,7 +137,7 @@ fn a_periodic_timer_is_named() {
     let said = first(&[tick(357, 0), tick(358, 700), tick(359, 900)].concat());
     assert_eq!(
         said,
-        "the hrtimer of tick expired 3 times on CPU 1, every 1.00 ms, 900 ns late at most, upon the idle task each time"
+        "the hrtimer of tick expired 3 times on CPU 1, every 1.00 ms, 900 ns late at most, each time while the idle task was current"
     );
     assert_eq!(first(&[tick(357, 0), tick(358, 700), tick(389, 900)].concat()), "");
 }

@@ -144,8 +144,8 @@ fn a_message_that_a_kworker_hands_on() {
     assert!(victim.causes.iter().all(|c| c.class != Class::IdleExit && c.class != Class::IrqsDisabled));
 }
 
-/// timerfd on PREEMPT_RT: the interrupt comes in time, but the thread of timer softirqs waits for one of lower priority
-/// than the victim.
+/// timerfd on PREEMPT_RT: the interrupt comes in time, but the thread of timer softirqs waits for a thread of lower
+/// priority than the victim.
 #[test]
 fn a_timer_that_expires_in_a_thread_waits_for_who_runs_before_that() {
     let due = "hrtimer=00000000000000aa function=timerfd_tmrproc expires=3000000 softexpires=3000000 mode=ABS|SOFT";

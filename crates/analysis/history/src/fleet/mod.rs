@@ -3,9 +3,9 @@
 //!
 //! One board is one sample, because its runs share a machine. For each board, load, settings and kernel, the median of
 //! the worst wakeups of its runs is used. Latencies are compared on a logarithmic scale. An outlier is worse than the
-//! worst of that many boards is expected to be by chance ([`punctual_stats::GumbelScores`]). Every p-value is corrected
-//! for the number of comparisons (Benjamini–Hochberg, over boards × loads). Fewer than [`LEAST_BOARDS`] boards are not
-//! judged.
+//! worst of an equal number of boards is expected to be by chance ([`punctual_stats::GumbelScores`]). Every p-value is
+//! corrected for the number of comparisons (Benjamini–Hochberg, over boards × loads). Fewer than [`LEAST_BOARDS`]
+//! boards are not judged.
 //!
 //! Architecture invariant: pure functions that return numbers; the report writes the sentences.
 

@@ -26,8 +26,8 @@ pub(super) struct Outliers {
 
 type Groups<'a> = BTreeMap<(String, String), Vec<(&'a RunSummary, u64)>>;
 
-/// Returns the boards that are worse than the worst of that many boards under the same load and settings is expected to
-/// be by chance. The most certain outlier comes first.
+/// Returns the boards that are worse than the worst of an equal number of boards under the same load and settings is
+/// expected to be by chance. The most certain outlier comes first.
 pub(super) fn outliers(runs: &[&RunSummary]) -> Outliers {
     let mut groups = Groups::new();
     for run in runs {

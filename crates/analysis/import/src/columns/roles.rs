@@ -21,7 +21,7 @@ pub enum Role {
 /// A role, and the length of its unit in ns if the name states the unit.
 pub(super) type Column = (Role, Option<f64>);
 
-/// Columns given with `--columns`: `bin:us,count…`, `skip,sample:ns`. `…` or `...` repeats the last one.
+/// Columns given with `--columns`: `bin:us,count…`, `skip,sample:ns`. `…` or `...` repeats the last column.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Columns {
     columns: Vec<Column>,

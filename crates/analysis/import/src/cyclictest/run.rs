@@ -185,7 +185,7 @@ impl Run {
 }
 
 /// Returns true if the status row can belong to the run of this histogram. The last row is printed at the end of the
-/// runor a few milliseconds before.
+/// run or a few milliseconds before it.
 fn of_one_run(row: &live::Row, thread: &Thread, unit_ns: u64) -> bool {
     let scaled = |value: Option<i64>| {
         value.map(|v| crate::number::scaled(u64::try_from(v).unwrap_or(0), unit_ns).unwrap_or(u64::MAX))

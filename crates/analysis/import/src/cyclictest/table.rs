@@ -335,7 +335,7 @@ impl Table {
         let sum = bins.filled.iter().fold(0u128, |sum, (edge, n)| sum + u128::from(*edge) * u128::from(*n));
         let mean = sum.checked_div(u128::from(bins.count))?;
         let far = mean.abs_diff(u128::from(stated)) > u128::from(thread.width_ns);
-        let text = "the stated mean latency differs from that of the bins";
+        let text = "the stated mean latency differs from the mean of the bins";
         (complete && far).then(|| Loss::problem(LostKind::Disagreement, None, text))
     }
 
@@ -375,7 +375,7 @@ impl Table {
         if let Some((last, others)) = self.columns.split_last().filter(|_| sum) {
             let added = others.iter().map(|b| b.count).fold(0, u64::saturating_add);
             if added != last.count {
-                let text = format!("the sum column has {} samples, but but the threads have {added}", last.count);
+                let text = format!("the sum column has {} samples, but the threads have {added}", last.count);
                 lost.push(Loss::problem(LostKind::Disagreement, None, text));
             }
         }

@@ -60,7 +60,7 @@ fn stated(thread: &mut Thread, one: &Value, count: &str, unit_ns: u64) {
 }
 
 /// Returns a thread of cyclictest or cyclicdeadline. The format has no overflow field: cycles that are not in the bins
-/// are beyond the last one.
+/// are beyond the last bin.
 pub(super) fn cyclic(
     number: u32,
     one: &Value,

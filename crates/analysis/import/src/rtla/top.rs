@@ -22,7 +22,7 @@ pub(super) struct Timerlat {
 struct Row {
     cpu: u32,
     count: u64,
-    /// Minimum, mean and maximum of each latency: that of the IRQ, of the thread, and of the return to user space.
+    /// Minimum, mean and maximum of each latency: IRQ, thread, and return to user space.
     parts: Vec<Option<[u64; 3]>>,
 }
 

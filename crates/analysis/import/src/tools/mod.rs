@@ -66,7 +66,7 @@ pub(crate) trait Reader {
 /// Reads a JSON document; `None` if it belongs to another tool.
 pub(crate) type JsonReader = fn(&Value, &Options) -> Option<Found>;
 
-/// Readers of JSON documents of one tool each. Those of rt-tests and jitterdebugger are tried after them
+/// Readers of JSON documents of one tool each. The readers for rt-tests and jitterdebugger are tried after these
 /// ([`crate::json`]).
 pub(crate) const JSON: &[JsonReader] = &[rttests_json::read, performance_test::json];
 

@@ -217,7 +217,7 @@ impl Run {
         lose(Loss::reported(LostKind::Other, None, OF_SENDER));
         lose(Loss::reported(LostKind::Other, None, OF_SECONDS));
         if program.is_none() {
-            let text = "it is it is unknown which of ptsematest, svsematest and sigwaittest wrote the text";
+            let text = "it is unknown which of ptsematest, svsematest and sigwaittest wrote the text";
             lose(Loss::reported(LostKind::Other, None, text));
         }
         if self.broken > 0 {

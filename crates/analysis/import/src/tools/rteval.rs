@@ -203,11 +203,7 @@ impl Figures {
         );
         let mean = of("mean").zip(of("minimum")).zip(of("maximum")).filter(|_| some);
         let outside = mean.is_some_and(|((mean, min), max)| mean + 1_000.0 < min || mean > max + 1_000.0);
-        lose(
-            LostKind::Disagreement,
-            u64::from(outside),
-            "the mean is not between the smallest and the largest value value",
-        );
+        lose(LostKind::Disagreement, u64::from(outside), "the mean is not between the smallest and the largest value");
         if let Some(bins) = &self.bins {
             let unequal =
                 self.count().is_some_and(|n| n != bins.count) || self.buckets.is_some_and(|n| n < self.filled);

@@ -22,7 +22,7 @@ const PAIRS: [(&str, &str); 4] = [
 pub(super) const OF_SECONDS: &str =
     "the program keeps only the fraction of a second of each latency: a latency of a second or more appears shorter";
 pub(super) const OF_SENDER: &str = "the number of samples is that of the sender; the receiver may have one fewer";
-pub(super) const OF_ROUNDS: &str = "a latency is the duration of one round of the signal through all threads; in every 16th round, the latencies of all threads but the first include a pause of 10 ms that the first one makes";
+pub(super) const OF_ROUNDS: &str = "a latency is the duration of one round of the signal through all threads; in every 16th round, the latencies of all threads but the first include a pause of 10 ms made by the first thread";
 
 /// Returns the quantity measured between a sender and a receiver; `None` for another program.
 pub(super) fn pair_label(program: &str) -> Option<&'static str> {

@@ -13,7 +13,7 @@ pub(super) struct Stream {
     /// Remaining chunks of compressed data; `None` if the data is not compressed.
     chunks: Option<u32>,
     codec: Codec,
-    /// The pages that have been read. `page` is the offset of the current page in it.
+    /// The pages that have been read. `page` is the offset of the current page in this buffer.
     buffer: Vec<u8>,
     page: usize,
     walk: Option<Walk>,

@@ -22,8 +22,8 @@ pub struct DatHead {
 }
 
 impl DatHead {
-    /// Returns the offset of [`symbols`] in a file with this head, for which a file reserves space, so that they can be
-    /// written later.
+    /// Returns the offset of [`symbols`] in a file with this head. The file reserves space for the symbols, so that
+    /// they can be written later.
     pub fn symbols_at(&self) -> u64 {
         // The space begins after its size.
         self.front().0.len() as u64 + 4

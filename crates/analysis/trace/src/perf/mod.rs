@@ -220,7 +220,7 @@ impl<R: Read + Seek> PerfSource<R> {
         }
     }
 
-    /// Ensures that time does not decrease. An event too old to be placed counts as lost.
+    /// Ensures that time does not decrease. An event that is too old to be placed counts as lost.
     fn ordered(&mut self, mut event: Event) -> Event {
         let late = self.last.saturating_sub(event.t_ns);
         if late > 0 {

@@ -65,7 +65,7 @@ impl<R: Read + Seek> Records<R> {
         }
     }
 
-    /// Reads the next record of the file itself. `None` if it was handled here, or at the end.
+    /// Reads the next record of the file itself. `None` if the record was handled here, or at the end of the file.
     fn record(&mut self, body: &mut Vec<u8>, info: &mut TraceInfo) -> Option<Next> {
         let layout = self.layout;
         let head = self.need(HEAD, info)?;

@@ -160,8 +160,8 @@ impl Decoder {
         Some(Flags::from_bits(byte(common.flags)?, byte(common.preempt)?, byte(common.migrate), self.dialect))
     }
 
-    /// Returns the name of a current task. That from sched_switch takes precedence over the list, which may be of
-    /// another time.
+    /// Returns the name of a current task. A name from sched_switch takes precedence over the list, which may have been
+    /// recorded at another time.
     fn comm(&self, cpu: u32, tid: i32) -> Option<Comm> {
         if tid == 0 {
             return Some(Comm::new(b"<idle>"));

@@ -28,7 +28,7 @@ pub(super) struct Fields<'a> {
     pub symbols: &'a mut Symbols,
 }
 
-/// Event, the fields its function reads, the function.
+/// Name of the event, the fields that its function reads, and the function.
 const ROWS: &[(&str, &[&str], Make)] = &[
     (
         "sched_switch",

@@ -75,7 +75,7 @@ fn without_drawing(text: &[u8]) -> (usize, &[u8]) {
     (text.len() - skip_spaces(text).len() + plain.len() - own.len(), own)
 }
 
-/// A dump to the kernel's log has the time at which it was printed before each line: `[  210.331114]  4)`.
+/// Removes the time of printing, which precedes each line of a dump to the kernel's log: `[  210.331114]  4)`.
 fn without_stamp(s: &[u8]) -> &[u8] {
     let stamp = s.strip_prefix(b"[").and_then(|s| seconds(skip_spaces(s)));
     let rest = stamp.filter(|(_, decimals, _)| decimals.is_some()).and_then(|(.., rest)| rest.strip_prefix(b"] "));

@@ -102,7 +102,7 @@ fn reported<'a>(below: &'a [String], shown: &str) -> Vec<&'a str> {
     below.iter().map(String::as_str).take_while(|line| !is_report(line)).collect()
 }
 
-/// The place in the stack of another report, and the work that its thread executes.
+/// Returns the place in the stack of another report, and the work item that the thread of that report executes.
 fn whereabouts(report: &Report, shown: &str, lines: &[&str]) -> String {
     if !matches!(report.below, Below::Stack | Below::Spinlock) {
         return String::new();
@@ -111,7 +111,7 @@ fn whereabouts(report: &Report, shown: &str, lines: &[&str]) -> String {
     place(&its).map(|place| format!(" {place}{}", work(&its).unwrap_or_default())).unwrap_or_default()
 }
 
-/// The thread in `CPU#3 stuck for 22s! [app:54]`.
+/// Returns the thread ID from `CPU#3 stuck for 22s! [app:54]`.
 fn pid(shown: &str) -> Option<f64> {
     let (_, pid) = shown.rsplit_once('[')?.1.split(']').next()?.rsplit_once(':')?;
     pid.parse().ok()
@@ -135,7 +135,7 @@ fn stacked(report: &Report, shown: &str, below: &[String], own: &[&str], cpu: Op
     format!("{means}{ago}{by}{place}{work}{other}{context}{owner}{busy}")
 }
 
-/// The CPU that a report names as late.
+/// Returns the CPU that a report names as late.
 fn cpu(line: &str) -> Option<f64> {
     const KEYS: [&str; 4] = ["CPU#", "on cpu ", "on other CPUs ", "LOCKUP on CPU "];
     let named = KEYS.iter().find_map(|key| number_after(line, key));

@@ -54,7 +54,7 @@ fn parts(mut s: &[u8]) -> Vec<&[u8]> {
     all
 }
 
-/// Parses `00:42:51.993131831`, with or without a date before it, or seconds since 1970: ns.
+/// Parses `00:42:51.993131831`, with or without a date before it, or seconds since 1970. Returns ns.
 fn time_of_day(s: &[u8]) -> Option<u64> {
     let s = s.rsplit(|b| *b == b' ').next()?;
     let mut ns = 0u64;
@@ -69,7 +69,7 @@ fn time_of_day(s: &[u8]) -> Option<u64> {
     Some(ns)
 }
 
-/// The value of `key = 5`, `key = "text"` or `key = ( "NAME" : container = 5 )`.
+/// Returns the value of `key = 5`, `key = "text"` or `key = ( "NAME" : container = 5 )`.
 fn value<'a>(fields: &'a [u8], key: &[u8]) -> Option<&'a [u8]> {
     let is_start = |at: usize| at == 0 || fields.get(at - 1) == Some(&b' ');
     let at = memchr::memmem::find_iter(fields, key)

@@ -4,7 +4,7 @@ use crate::words::{Name, Symbol};
 const SLOTS: usize = 4096;
 
 /// A direct-mapped table of names in bounded memory: a name replaces another in the same slot, at the cost of an
-/// allocation when that one recurs.
+/// allocation when the replaced name recurs.
 pub(crate) struct Names(Vec<Option<Name>>);
 
 impl Names {

@@ -56,9 +56,10 @@ fn symbol(s: &[u8]) -> Option<(&[u8], &[u8])> {
     (rest.is_empty() || rest.starts_with(b" ") || rest.starts_with(b"\t")).then_some((function, behind))
 }
 
-/// Parses the lines of v1.0 and of verbose ones: `00000001 0.003ms (+0.542ms): f (g)` with the preempt count, from
-/// 2.6.10 on with the pid before it; verbose lines have `comm pid cpu flags count index [time]` there. Missing fields
-/// are taken from the header.
+/// Parses lines of v1.0 and verbose lines: `00000001 0.003ms (+0.542ms): f (g)` with the preempt count, which the pid
+/// precedes from
+/// 2.6.10 on; verbose lines have `comm pid cpu flags count index [time]` there. Missing fields are taken from the
+/// header.
 pub(super) fn milliseconds<'l>(line: &'l [u8], header: &LatencyHeader) -> Option<(Prefix, &'l [u8])> {
     let at = find(line, b"ms (+")?;
     let body = line.get(at + find(line.get(at..)?, b"ms): ")? + 5..)?;

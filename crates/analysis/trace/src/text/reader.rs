@@ -58,7 +58,8 @@ pub(super) enum Read1 {
 }
 
 impl Reader {
-    /// `may_be_partial`: the beginning of the text has no event with its thread, CPU and time.
+    /// Creates a reader. `may_be_partial` is true if the beginning of the text has no event with its thread, CPU and
+    /// time.
     pub(super) fn new(options: Options, may_be_partial: bool) -> Reader {
         Reader {
             info: TraceInfo::default(),
@@ -300,8 +301,8 @@ impl Reader {
         Some(event)
     }
 
-    /// Orders an event: after a stack that is now complete, after a restart if time decreased. Returns it if nothing
-    /// was queued before it.
+    /// Puts an event in order: after a stack that is now complete, and after a restart if time decreased. Returns it if
+    /// nothing was queued before it.
     pub(super) fn emit(&mut self, mut event: Event, number: u64, queue: &mut VecDeque<Event>) -> Option<Event> {
         self.events += 1;
         (self.event_line, self.info.line) = (number, Some(number));

@@ -21,7 +21,7 @@ const ESCAPES: &[(&[u8], &[u8])] = &[
     (b"\xc2\xa0", b" "),
 ];
 
-/// Checks cheaply, for every line, whether [`clean`] may be needed. `plain`: it cannot contain markup.
+/// Checks cheaply, for every line, whether [`clean`] may be needed. `plain` is true if the line cannot contain markup.
 pub(crate) fn suspicious(line: &[u8], plain: bool) -> bool {
     matches!(line.first(), Some(b'>' | b'|'))
         || line.starts_with(b"// ")

@@ -3,12 +3,12 @@
 use super::scan;
 use crate::info::TraceError;
 
-/// Number of events of which the order is told.
+/// Maximum number of events whose order is reported.
 const MOST: usize = 8;
 const EVENTS: [&str; 4] = ["sched_wakeup", "sched_waking", "sched_switch", "sched_migrate_task"];
 
-/// Detects `34533 [017]: sched_wakeup: pid=34512 …`, the output of perf 2.6.31 or 2.6.32 without its time column, and events of
-/// other tools without theirs.
+/// Detects `34533 [017]: sched_wakeup: pid=34512 …`, the output of perf 2.6.31 or 2.6.32 without its time column, and
+/// events of other tools without their times.
 pub(super) fn untimed(head: &[u8]) -> Option<TraceError> {
     let lines = || head.split(|b| *b == b'\n').filter_map(event);
     lines().any(|(_, name, _)| EVENTS.contains(&name.as_str())).then_some(())?;
@@ -36,7 +36,7 @@ fn event(line: &[u8]) -> Option<(String, String, String)> {
     })
 }
 
-/// Describes an event; `None` for the end of something.
+/// Describes an event; `None` for the end of an activity.
 fn step(who: &str, name: &str, body: &str) -> Option<String> {
     let field = |key: &str| body.split([' ', '[', ']']).find_map(|word| word.strip_prefix(key)?.strip_prefix('='));
     Some(match name {

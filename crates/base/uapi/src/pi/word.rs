@@ -177,7 +177,7 @@ impl PiFutex {
         if is_orphan { Acquired::OwnerDied } else { Acquired::Clean }
     }
 
-    /// Waits by spinning, because miri has no FUTEX_LOCK_PI. With it, miri can check users of the lock for data races.
+    /// Waits by spinning, because miri has no FUTEX_LOCK_PI. This lets miri check users of the lock for data races.
     #[cfg(miri)]
     fn wait(&self, _until: Option<Nanos>) -> Result<Acquired, LockError> {
         loop {

@@ -165,7 +165,7 @@ impl Results {
 }
 
 /// Returns the policy of this thread if it is SCHED_OTHER, otherwise SCHED_OTHER with nice value 0. An existing nice
-/// value is kept, because an ordinary user must not lower it (sched(7)).
+/// value is kept, because an ordinary user is not permitted to lower it (sched(7)).
 fn own_or_ordinary() -> Scheduling {
     match punctual_uapi::scheduling(0) {
         Ok((own @ Scheduling::Other { .. }, _)) => own,

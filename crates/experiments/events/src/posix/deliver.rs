@@ -42,7 +42,8 @@ impl Times {
         }
     }
 
-    /// Returns the number of the last event from `next` on that had been sent at time `at`; `next` if none had.
+    /// Returns the number of the last event, starting with `next`, that had been sent by the time `at`; `next` if none
+    /// had been sent.
     pub fn number_at(&self, next: u64, at: Nanos) -> u64 {
         let Times::Sent(times) = self else { return next };
         let sent = |number: u64| times[number as usize % KEPT].load(Acquire);

@@ -42,8 +42,8 @@ fn put(fd: impl AsFd, number: u64) -> Result<bool, Errno> {
 }
 
 impl Posix {
-    /// Uses a timerfd that expires at the plan's interval. Nobody sends its events, so all must have arrived when the
-    /// last one is due.
+    /// Uses a timerfd that expires at the plan's interval. No thread sends these events, so all must have arrived when
+    /// the last one is due.
     pub(super) fn timer(&self, plan: &Plan<'_>) -> Answer {
         let timer = Arc::new(
             timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC).map_err(failed("timerfd_create"))?,

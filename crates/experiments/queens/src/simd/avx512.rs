@@ -1,4 +1,4 @@
-//! AVX-512 (F): compressing stores collect words; instructions that test under a mask count them.
+//! AVX-512 (F): words are collected with compressing stores, and counted with masked test instructions.
 
 use core::arch::x86_64::{
     __m512i, _mm512_add_epi64, _mm512_load_si512, _mm512_loadu_si512, _mm512_mask_sub_epi32, _mm512_mask_sub_epi64,

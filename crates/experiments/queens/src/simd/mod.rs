@@ -31,8 +31,8 @@ pub(crate) struct Bits {
 /// A method may only be called if the CPU supports the instructions, and only by a function in which they are enabled,
 /// so that it is inlined there.
 pub(crate) trait Simd {
-    /// Finds the pairs that are in none of the given rows, in this many groups. Collects the words of bits that contain
-    /// such pairs. Returns their number.
+    /// Finds the pairs that are in none of the given rows, in the first `groups` groups. Collects the words of bits
+    /// that contain such pairs. Returns their number.
     unsafe fn filter(rows: &[&[Group; GROUPS]], groups: usize, to: &mut Bits) -> usize;
 
     /// Collects the words of the pairs whose bits are set. Returns their number. Up to [`TILE`] meaningless words may

@@ -1,4 +1,4 @@
-//! Compares counts with the known ones, for every kernel that this CPU supports.
+//! Compares counts with the known counts, for every kernel that this CPU supports.
 
 use std::io::{self, Write};
 use std::num::{NonZeroU32, NonZeroUsize};

@@ -7,7 +7,8 @@ use super::sim::Sim;
 
 /// Factor by which loads may differ before they are balanced (imbalance_pct).
 const IMBALANCE: f64 = 1.17;
-/// Load of a CPU that its own tasks leave, though none of them runs: some hundredths of a thread of nice 0.
+/// Load that remains on a CPU from the kernel's own tasks when none of them runs: a few hundredths of the load of a
+/// thread with nice value 0.
 const REST: f64 = 20.0;
 /// Weight of a thread with nice value 0.
 const UNIT: f64 = 1024.0;
@@ -131,7 +132,7 @@ impl Sim<'_> {
         self.cpus[c].balance.plan(ticks, tick, surplus.is_some(), moved);
     }
 
-    /// Idle CPUs take a waiting thread, or the only one of a CPU whose capacity real-time threads reduce:
+    /// Idle CPUs take a waiting thread, or the only thread of a CPU whose capacity is reduced by real-time threads:
     /// nohz_balancer_kick(), need_active_balance().
     fn kick_idle(&mut self, c: usize) {
         for idle in (0..self.cpus.len()).filter(|other| *other != c) {

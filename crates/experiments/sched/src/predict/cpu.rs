@@ -1,4 +1,4 @@
-//! A simulated CPU.
+//! A simulated CPU: what runs on it, its averages, and the state of its load balancing.
 
 use super::Scheduler;
 use super::fair_server::FairServer;
@@ -10,8 +10,8 @@ const HALF_LIFE: f64 = 32e6;
 /// domain of two CPUs). The last one is used after an attempt that found pinned threads only, until one finds unequal loads.
 const INTERVALS: [u64; 3] = [32, 64, 104];
 
-/// The same of an idle CPU at the start. As long as an experiment is prepared, threads that are pinned to its CPUs wait there
-/// for each other, and each attempt to move them doubles the interval, up to 512 ms (MAX_PINNED_INTERVAL).
+/// The same for an idle CPU at the start. While an experiment is being prepared, threads that are pinned to its CPUs
+/// wait there for each other, and each attempt to move them doubles the interval, up to 512 ms (MAX_PINNED_INTERVAL).
 const IDLE_INTERVALS: [u64; 4] = [4, 128, 256, 512];
 
 /// Scheduling class of what runs on a CPU. The order is that of the kernel's classes.
@@ -38,7 +38,7 @@ pub(super) struct Cpu {
     /// Share of the recent time in which ordinary threads ran.
     pub ordinary: f64,
     pub balance: Balance,
-    /// Time from which it takes threads while it is idle.
+    /// Time from which the CPU takes threads from other CPUs while it is idle.
     pub idle_balance: u64,
     /// Time at which the averages of the ordinary threads were last updated.
     pub averaged: u64,
@@ -57,7 +57,7 @@ pub(super) struct Balance {
 }
 
 impl Cpu {
-    /// Creates a CPU. `lot` determines at which tick it first balances, and how often.
+    /// Creates a CPU. `lot` is a random number that determines at which tick it first balances, and how often.
     pub fn new(scheduler: &Scheduler<'_>, lot: u64) -> Cpu {
         let limit = scheduler.limit.as_ref().filter(|limit| limit.runtime_ns < limit.period_ns);
         let server = limit.filter(|limit| !limit.always || limit.fair_server);
@@ -97,7 +97,7 @@ impl Cpu {
         }
     }
 
-    /// Returns the share of the CPU that real-time threads leave to ordinary ones: scale_rt_capacity().
+    /// Returns the share of the CPU that real-time threads leave to ordinary threads: scale_rt_capacity().
     pub fn capacity(&self) -> f64 {
         (1.0 - self.real_time).max(1.0 / 1024.0)
     }
@@ -107,7 +107,7 @@ impl Cpu {
         self.current.is_none() && self.foreign.is_none() && !self.resched
     }
 
-    /// Accounts for idle time until now.
+    /// Ends an idle interval: accounts for the idle time until now.
     pub fn leave_idle(&mut self, now: u64) {
         let time = now - self.idle_since;
         self.idle_since = now;

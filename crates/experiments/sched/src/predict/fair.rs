@@ -4,7 +4,7 @@
 
 /// Weight of a thread with nice value 0 (NICE_0_LOAD).
 const UNIT: f64 = 1024.0;
-/// Rounding error of virtual times, ns.
+/// Tolerance for rounding errors of virtual times, ns.
 const NEAR: f64 = 1e-3;
 
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -9,7 +9,7 @@ pub(super) struct FairServer {
     runtime: i64,
     period: u64,
     budget: i64,
-    /// Absolute deadline.
+    /// Absolute deadline of the server.
     until: u64,
     active: bool,
     throttled: bool,

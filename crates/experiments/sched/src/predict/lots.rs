@@ -4,14 +4,15 @@
 /// succeeded before (NI_RANDOM in kernel/sched/features.h); in guests with Linux 6.12 and two CPUs it is 8 to 15 %.
 /// Kernels without that feature always look.
 const LOOKS: f64 = 0.125;
-/// Share of ticks at which the kernel's threads of SCHED_FIFO 1 for timers and RCU run on PREEMPT_RT, as observed.
+/// Observed share of ticks at which the kernel's threads for timers and RCU, with SCHED_FIFO priority 1, run on
+/// PREEMPT_RT.
 const KTHREADS: f64 = 0.5;
 
 /// Share of wakeups without an idle CPU in which the thread does not go to the CPU that the simulated loads suggest.
 /// The kernel's averages also contain the load of its own threads and the earlier load of the experiment's threads.
 const MISJUDGES: f64 = 0.1;
 
-/// The generator splitmix64.
+/// The splitmix64 pseudo-random number generator.
 #[derive(Clone, Debug)]
 pub(super) struct Lots {
     state: u64,

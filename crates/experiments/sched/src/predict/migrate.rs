@@ -33,7 +33,8 @@ impl Sim<'_> {
         if others { self.lowest(n).unwrap_or(home) } else { home }
     }
 
-    /// Returns the CPU with the lowest priority below that of a real-time thread: find_lowest_rq().
+    /// Returns the CPU that runs at the lowest priority, if that is below the priority of the real-time thread:
+    /// find_lowest_rq().
     pub fn lowest(&self, n: usize) -> Option<usize> {
         let thread = &self.threads[n];
         let priority = thread.priority()?;
@@ -44,7 +45,8 @@ impl Sim<'_> {
         all.find(|c| *c == thread.cpu).or(first).filter(|_| !thread.is_pinned())
     }
 
-    /// Returns a CPU without a deadline, otherwise the one with the latest deadline after `deadline`: find_later_rq().
+    /// Returns a CPU without a deadline if there is one, otherwise the CPU with the latest deadline if that is after
+    /// `deadline`: find_later_rq().
     fn latest(&self, n: usize, deadline: Option<u64>) -> Option<usize> {
         let thread = &self.threads[n];
         if thread.is_pinned() {
@@ -93,7 +95,7 @@ impl Sim<'_> {
         }
     }
 
-    /// Returns the earliest deadline among the waiting deadline threads that may move, and the thread.
+    /// Returns the earliest deadline among the waiting deadline threads that may move, and the thread that has it.
     fn pushable_deadline(&self, c: usize) -> Option<(u64, usize)> {
         let all = self.pushable(c).filter_map(|n| Some((self.threads[n].deadline()?, n)));
         all.min_by_key(|(deadline, n)| (*deadline, self.threads[*n].place))

@@ -35,7 +35,7 @@ pub struct Task {
 }
 
 impl Task {
-    /// Creates the thread on this CPU that releases others, the first of them at `first`.
+    /// Creates the thread on this CPU that releases the others, the first of them at `first`.
     fn releasing(cpu: CpuId, first: Nanos, scheduling: Scheduling) -> Task {
         Task {
             scheduling,
@@ -69,20 +69,20 @@ pub struct Foreign {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scheduler<'a> {
     pub quantum: Nanos,
-    /// Limit on the CPU time of real-time threads in each period of a CPU: that of RT throttling, or the time that the
-    /// fair server leaves if ordinary threads are runnable as well. `None` means unlimited.
+    /// Limit on the CPU time of real-time threads in each period of a CPU: the limit of RT throttling, or the time that
+    /// the fair server leaves if ordinary threads are runnable as well. `None` means unlimited.
     pub limit: Option<RtLimit>,
     /// Time from the start of the limit's period, which is the same on all CPUs, to the start of the experiment: RT
     /// throttling accounts for all real-time threads of the machine in periods of one timer (sched_rt_period_timer() in
     /// kernel/sched/rt.c). If `None`, the period begins with the first real-time thread.
     pub phase: Option<Nanos>,
-    /// Period of the tick.
+    /// Period of the scheduler tick.
     pub tick: Nanos,
-    /// Time from the start to the first tick.
+    /// Time from the start of the experiment to the first tick.
     pub first_tick: Nanos,
     /// Length of an ordinary thread's request (base_slice_ns).
     pub slice: Nanos,
-    /// True for PREEMPT_RT.
+    /// True if the kernel has PREEMPT_RT.
     pub realtime: bool,
     /// True if the threads are in a group of ordinary threads: a cgroup, or a session (sched_autogroup of sched(7)).
     pub grouped: bool,

@@ -99,7 +99,7 @@ impl Sim<'_> {
         self.first_real_time(c).and_then(|n| self.threads[n].priority()).unwrap_or(0)
     }
 
-    /// Returns the earliest deadline on a CPU's queue, including that of the fair server.
+    /// Returns the earliest deadline on a CPU's queue, including the deadline of the fair server.
     pub fn earliest(&self, c: usize) -> Option<u64> {
         let server = self.cpus[c].server.and_then(|server| server.deadline());
         self.first_deadline(c).map(|(deadline, _)| deadline).into_iter().chain(server).min()

@@ -66,7 +66,7 @@ impl Server {
     }
 
     /// Throttles the thread if its runtime is used up, which the kernel finds out at ticks and when the thread leaves
-    /// the CPU: update_curr_dl_se(). Returns true if it was.
+    /// the CPU: update_curr_dl_se(). Returns true if the runtime was used up.
     pub fn enforce(&mut self, now: u64) -> bool {
         let over = self.budget <= 0 && self.wait.is_none();
         if over {

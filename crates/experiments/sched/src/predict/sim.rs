@@ -10,8 +10,8 @@ use punctual_units::{Arrange, CpuId, CpuList};
 
 /// A tick is handled up to 1 / JITTER of a tick late.
 const JITTER: u64 = 16;
-/// CPU time that the releasing thread uses until a release, and after it. In the latter, other CPUs switch to what was
-/// released.
+/// CPU time that the releasing thread uses before a release, and again after it. During the latter, other CPUs switch
+/// to the released threads.
 pub(super) const RELEASE: u64 = 10_000;
 const AFTER_RELEASE: u64 = 20_000;
 
@@ -22,7 +22,7 @@ pub(super) struct Sim<'a> {
     pub cpus: Vec<Cpu>,
     /// The thread that releases the others.
     pub releaser: Option<usize>,
-    /// True after a release, until that thread sleeps.
+    /// True after a release, until the releasing thread sleeps.
     has_released: bool,
     next_tick: u64,
     pub ticks: u64,
@@ -156,7 +156,7 @@ impl Sim<'_> {
         }
     }
 
-    /// The releasing thread releases the threads whose time has come, and then sleeps until that of the next one.
+    /// The releasing thread releases the threads whose time has come, and then sleeps until the next release.
     fn release(&mut self, c: usize) {
         let Some(releaser) = self.releaser else { return };
         if std::mem::take(&mut self.has_released) {
@@ -301,7 +301,7 @@ impl Sim<'_> {
         self.threads[n].cpu = c;
     }
 
-    /// Prepares a thread that no longer runs, or moves, for its next queue.
+    /// Prepares a thread that stops running, or moves to another CPU, for its next queue.
     pub fn leave_queue(&mut self, n: usize) {
         let c = self.threads[n].cpu;
         let mut all = self.queue(c);

@@ -25,7 +25,7 @@ impl Throttle {
         self.timer.map(|at| at.max(0).cast_unsigned())
     }
 
-    /// Starts a period when the first real-time thread runs, unless one is known to have begun.
+    /// Starts a period when the first real-time thread runs, unless a period is known to have begun.
     pub fn start(&mut self, now: u64) {
         self.timer.get_or_insert(now.cast_signed() + self.period);
     }

@@ -1,5 +1,5 @@
 //! Workloads of rt-app (<https://github.com/scheduler-tools/rt-app>, doc/tutorial.txt). The supported part of its JSON
-//! determines which thread runs how long with which policy, on which CPU and when. Other keys cause an error that names
+//! determines how long each thread runs, with which policy, on which CPU and when. Other keys cause an error that names
 //! the key.
 
 mod json;
@@ -32,7 +32,7 @@ struct Global {
     notes: Vec<String>,
 }
 
-/// Parses the JSON of rt-app. `source` is its name in errors.
+/// Parses the JSON of rt-app. `source` names the text in error messages.
 ///
 /// # Errors
 /// [`SpecError::Form`] if the JSON is invalid or the experiment is impossible; [`SpecError::RtApp`] if it is not

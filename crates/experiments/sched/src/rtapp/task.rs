@@ -19,7 +19,7 @@ struct Head {
     loops: Option<u64>,
 }
 
-/// The threads of a task, one per instance.
+/// Returns the threads of a task, one per instance.
 pub(super) fn threads(name: &str, task: &Json, global: &Global) -> Result<Vec<Thread>, Unknown> {
     let path = format!("tasks.{name}");
     let mut head = Head {
@@ -174,7 +174,7 @@ fn loops(value: &Json, at: &str) -> Result<Option<u64>, Unknown> {
     }
 }
 
-/// Parses a duration in microseconds, up to an hour.
+/// Parses a duration of at most an hour, given in microseconds.
 fn micros(value: &Json, at: &str) -> Result<Nanos, Unknown> {
     match value.integer(at)? {
         n @ 0..=3_600_000_000 => Ok(Nanos::from_micros(n.unsigned_abs())),

@@ -43,7 +43,8 @@ fn scheduler(limited: bool) -> Scheduler<'static> {
 }
 
 /// RT throttling takes the CPU away even if no other task is runnable, and free ordinary threads may use it during that
-/// time. It begins at the first tick after the runtime, and the excess is taken from the next period.
+/// time. Throttling begins at the first tick after the runtime is used up, and the excess is taken from the next
+/// period.
 #[test]
 fn throttling_holds_a_lone_thread_as_well() {
     let mut scheduler = scheduler(true);

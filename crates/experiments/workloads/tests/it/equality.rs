@@ -1,4 +1,4 @@
-//! Compares the edges with those of imageproc, pixel by pixel.
+//! Compares the edges with the edges found by imageproc, pixel by pixel.
 
 use image::GrayImage;
 use imageproc::edges::canny;

@@ -91,7 +91,7 @@ impl Package {
         })
     }
 
-    /// Returns the kernel configuration, keyed without `CONFIG_`.
+    /// Returns the kernel configuration; its keys lack the prefix `CONFIG_`.
     pub fn options(&self) -> Result<Option<punctual_kernel::config::Options>, DeployError> {
         let Some(path) = &self.config else { return Ok(None) };
         fs::read_to_string(path).map(|text| Some(of_config(&text))).map_err(file("read", path))

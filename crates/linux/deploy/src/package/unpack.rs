@@ -1,4 +1,4 @@
-//! Unpacks archives into a private folder with the system's programs.
+//! Unpacks archives into a private folder, using the system's programs.
 
 use crate::error::{DeployError, file};
 use crate::programs;

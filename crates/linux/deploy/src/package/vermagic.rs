@@ -63,7 +63,7 @@ fn in_file(path: &Path) -> Result<Option<String>, DeployError> {
     Ok(text.map(|text| String::from_utf8_lossy(text).into_owned()))
 }
 
-/// Reads compressed modules with modinfo(8); empty if it is missing or the number of lines differs.
+/// Reads compressed modules with modinfo(8); empty if modinfo is missing or prints a different number of lines.
 fn by_modinfo(batch: &[PathBuf]) -> Vec<String> {
     let words = ["modinfo".to_owned(), "-F".to_owned(), "vermagic".to_owned()];
     let argv = Argv(words.into_iter().chain(batch.iter().map(|path| path.display().to_string())).collect());

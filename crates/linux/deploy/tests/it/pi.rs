@@ -76,7 +76,7 @@ fn a_copy_that_was_cut_short_starts_the_old_kernel() {
     }
 }
 
-/// Returns a package of a 32-bit kernel with the patch of 4.19, as such kernels identify themselves
+/// Returns a package of a 32-bit kernel with the real-time patch of 4.19, and with the version string of such kernels
 /// (raspberrypi/linux issue 3172).
 fn classic(release: &str) -> TempDir {
     let folder = tempfile::tempdir().unwrap();

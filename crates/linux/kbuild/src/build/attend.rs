@@ -52,7 +52,7 @@ fn targets(job: &Job) -> Vec<String> {
     all
 }
 
-/// Compiles, and returns for how long it was paused. make inherits the lock as standard input: if this process is
+/// Compiles, and returns how long the build was paused. make inherits the lock as standard input: if this process is
 /// killed and make survives, no other build can start here.
 pub fn compile(
     job: &Job,

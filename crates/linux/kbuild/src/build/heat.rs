@@ -17,7 +17,8 @@ pub struct Heat {
 #[error("{0} °C is not a valid limit: choose 30 to 110 (--pause-at)")]
 pub struct HeatError(i64);
 
-/// Degrees between pausing and resuming; with a smaller value the build would pause every second.
+/// Difference in degrees Celsius between the temperatures for pausing and for resuming. With a smaller difference, the
+/// build would pause every second.
 const HYSTERESIS: i64 = 8;
 
 impl Heat {

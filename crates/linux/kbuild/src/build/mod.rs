@@ -41,7 +41,7 @@ pub struct Job {
     pub cross: Option<String>,
     /// The make target of the image.
     pub target: String,
-    /// Value of make's -j.
+    /// Number of parallel jobs: make's -j.
     pub jobs: usize,
     /// Date of the source in seconds since 1970, used as the date of the build.
     pub epoch: u64,

@@ -23,7 +23,7 @@ pub struct State {
     pub target: String,
     /// Date of the first build in seconds since 1970.
     pub epoch: u64,
-    /// Checksum of the configuration that is built.
+    /// Checksum of the configuration with which the kernel is built.
     pub config_sha256: String,
     pub done: bool,
     /// Output of `uname -r`, once finished.

@@ -4,7 +4,7 @@ use flate2::read::GzDecoder;
 use std::io::Read;
 
 const WORDS: &[u8] = b"Linux version ";
-/// Limit in bytes, larger than any uncompressed kernel.
+/// Maximum size in bytes of an uncompressed image; larger than any kernel.
 const LIMIT: u64 = 256 << 20;
 /// gzip's magic number and its only method (RFC 1952).
 const GZIP: [u8; 3] = [0x1f, 0x8b, 8];
@@ -27,8 +27,8 @@ impl Banner {
     }
 }
 
-/// Searches an image: plain, bzImage, gzip, or with gzip inside (zImage). `None` if it is compressed otherwise, or not
-/// a kernel.
+/// Searches a kernel image for its banner. The image may be plain, a bzImage, a gzip file, or contain gzip data
+/// (zImage). Returns `None` if it is compressed otherwise, or is not a kernel.
 pub fn banner(image: &[u8]) -> Option<Banner> {
     if let Some(found) = of_x86(image).or_else(|| plain(image)) {
         return Some(found);

@@ -33,7 +33,7 @@ pub struct Check {
     pub id: String,
     pub outcome: Outcome,
     pub found: String,
-    /// The fix; empty if nothing has to be done.
+    /// Command or advice that fixes the problem; empty if nothing has to be done.
     pub fix: String,
 }
 
@@ -96,7 +96,7 @@ fn real_time(wanted: &Wanted, banner: Option<&Banner>, config: &Options) -> Chec
     if !is_asked && !is_named_rt(wanted.release) && !configured {
         return check(id, Outcome::Skip, "real-time support is neither requested nor part of the name", "");
     }
-    const FIX: &str = "run run punctual kernel configure with CONFIG_EXPERT=y and CONFIG_PREEMPT_RT=y, and build again";
+    const FIX: &str = "run punctual kernel configure with CONFIG_EXPERT=y and CONFIG_PREEMPT_RT=y, and build again";
     let Some(banner) = banner else {
         return check(id, Outcome::Unknown, "the image does not contain its version", "boot it and check uname -v");
     };
@@ -121,7 +121,7 @@ fn requested(wanted: &Wanted, config: &Options) -> Check {
     let lost = all.iter().filter(|(symbol, value)| !is_same(value.text(), got(symbol)));
     let lost: Vec<String> = lost.map(|(s, value)| format!("CONFIG_{s}: requested {value}, is {}", got(s))).collect();
     match lost.as_slice() {
-        [] => check(id, Outcome::Pass, format!("all {} requested options are set are set", all.len()), ""),
+        [] => check(id, Outcome::Pass, format!("all {} requested options are set", all.len()), ""),
         lost => check(id, Outcome::Fail, lost.join("; "), "punctual kernel configure lists what each depends on"),
     }
 }

@@ -57,7 +57,7 @@ impl Package {
         checks.into_iter().filter(|check| check.outcome != Outcome::Pass).collect()
     }
 
-    /// Asserts that exactly one check fails, with this text.
+    /// Asserts that exactly one check fails, and that its message contains this text.
     fn fails(&self, id: &str, said: &str) {
         let failed = self.failed();
         let ids: Vec<&str> = failed.iter().map(|check| check.id.as_str()).collect();

@@ -12,7 +12,7 @@ use std::process::Command;
 const CANNOT_GO_ON: [i32; 3] = [22, 33, 36];
 const REMEDY: &str = "apt-get install curl";
 
-/// Downloads into `folder`; a local path is returned unchanged.
+/// Downloads a file into `folder`; a local path is returned unchanged.
 pub fn file(url: &str, folder: &Path, report: &mut dyn FnMut(&str)) -> Result<PathBuf, KbuildError> {
     if !url.contains("://") {
         return match Path::new(url).is_file() {

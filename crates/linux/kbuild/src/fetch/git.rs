@@ -12,9 +12,9 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// Additional commits of history per step; a stable release has some hundred.
+/// Additional commits of history per step; a stable release has a few hundred.
 const DEEPER: u32 = 3000;
-/// Maximum number of steps; a branch of the Raspberry Pi tree adds fewer commits.
+/// Maximum number of steps; a branch of the Raspberry Pi tree adds fewer commits than these steps fetch.
 const STEPS: u32 = 20;
 const SIGNATURE: &str = "-----BEGIN PGP SIGNATURE-----";
 
@@ -127,7 +127,7 @@ fn chosen(wanted: &Wanted, making: &Path, report: &mut dyn FnMut(&str)) -> Resul
             format!("{} was never at {release}: use the patch of a release it was at (older/)", wanted.reference)
         }
         _ => format!(
-            "{} was never at a release with a signed patch there: give another branch or folder (--patch)",
+            "{} was never at a release for which this folder has a signed patch: give another branch or folder (--patch)",
             wanted.reference
         ),
     };

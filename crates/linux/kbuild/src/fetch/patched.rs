@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Maximum size of a page in bytes; kernel.org's pages have some hundred kilobytes.
+/// Maximum size of a page in bytes; kernel.org's pages have a few hundred kilobytes.
 const LARGEST_PAGE: u64 = 4 << 20;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,11 +28,11 @@ pub struct Patch {
     /// Checksum of the compressed patch.
     pub sha256: String,
     pub files: usize,
-    /// Number of hunks that apply with full context, but at lines other than stated.
+    /// Number of hunks that apply with full context, but at lines other than those stated in the patch.
     pub moved: usize,
 }
 
-/// A requested patch, before the source exists.
+/// A requested patch whose source has not been fetched yet.
 pub struct Wanted<'r> {
     from: &'r str,
     keyring: &'r Path,
@@ -79,7 +79,8 @@ impl<'r> Wanted<'r> {
         Ok(Some(wanted))
     }
 
-    /// Checks the requested release, or the one in the tarball's name, before 150 MB are downloaded.
+    /// Checks that there is a patch for the requested release, or for the one in the tarball's name, before 150 MB are
+    /// downloaded.
     fn named(&self, request: &Request) -> Result<(), KbuildError> {
         let of_url = |url: &str| {
             let name = url.rsplit('/').next()?.strip_prefix("linux-")?;

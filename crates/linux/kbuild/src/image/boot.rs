@@ -27,7 +27,7 @@ const MAINLINE: [(&str, &str); 9] = [
 /// Firmware files that boards before the Raspberry Pi 5 need on the card.
 const FIRMWARE: [&str; 6] = ["bootcode.bin", "start.elf", "fixup.dat", "start4.elf", "fixup4.dat", "overlays/README"];
 
-/// Contents by file name, and messages for the user.
+/// Contents of the boot partition's files by name, and messages for the user.
 pub struct Files {
     pub all: BTreeMap<String, Vec<u8>>,
     pub notes: Vec<String>,

@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 
 pub const SECTOR: u64 = 512;
 const MIB: u64 = 1 << 20;
-/// Partition types of a PC: FAT32 with logical addresses, and Linux.
+/// Partition type of FAT32 with logical block addresses.
 const FAT: u8 = 0x0c;
 const LINUX: u8 = 0x83;
 /// Disk signature; the root partition's name is PARTUUID=70756e63-02.

@@ -1,4 +1,5 @@
-//! Writes a card image for a Raspberry Pi: a boot partition and a root with BusyBox, created without root privileges.
+//! Writes a card image for a Raspberry Pi: a boot partition and a root partition with BusyBox, created without root
+//! privileges.
 //!
 //! The image is for a first boot and a check; a distribution's card gets the kernel from the package. Without the
 //! firmware's files (`--firmware`) it boots only if the firmware is elsewhere: in QEMU, and on boards from the

@@ -1,5 +1,5 @@
-//! The root: BusyBox, the kernel's modules, and an init script that loads the drivers of the detected hardware.
-//! mke2fs(8) packs a folder without root privileges; debugfs(8) then sets the owners.
+//! The root file system: BusyBox, the kernel's modules, and an init script that loads the drivers of the detected
+//! hardware. mke2fs(8) packs a folder without root privileges; debugfs(8) then sets the owners.
 
 use super::Job;
 use super::layout::Layout;
@@ -17,10 +17,10 @@ const TABLE: &str = "::sysinit:/etc/init.d/rcS\n::askfirst:-/bin/sh\n::ctrlaltde
 /// A fixed UUID, so that the same files give the same file system.
 const IDENTITY: &str = "70756e63-7475-416c-8000-000000000002";
 const REMEDY: &str = "apt-get install e2fsprogs";
-/// BusyBox names that scripts use before its links exist.
+/// Names of BusyBox programs that scripts use before BusyBox's own links exist.
 const NAMES: [&str; 4] = ["bin/sh", "sbin/init", "bin/mount", "sbin/modprobe"];
 
-/// Makes the tree in `scratch` and packs it into the second partition.
+/// Creates the tree of files in `scratch` and packs it into the second partition.
 pub fn write(job: &Job, layout: &Layout, disk: &Path, scratch: &Path) -> Result<(), KbuildError> {
     remove_folder(scratch)?;
     tree(job, scratch)?;

@@ -26,7 +26,7 @@ pub struct Manifest {
     pub release: String,
     /// Output of `uname -v`, from the image; `None` if it was not found there.
     pub version: Option<String>,
-    /// The value of `ARCH=`.
+    /// Value of make's `ARCH=`.
     pub arch: String,
     /// The start of the modules' vermagic.
     pub vermagic: String,

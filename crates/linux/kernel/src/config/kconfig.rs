@@ -94,7 +94,7 @@ impl Kconfig {
     }
 }
 
-/// Returns the dependencies that are off; empty if all hold or this is unknown.
+/// Returns the dependencies that are not met; empty if all are met, or if this is unknown.
 fn unmet(definition: &Definition, options: &Options) -> String {
     let all = definition.depends.iter().flat_map(|depends| terms(depends));
     let off: Vec<String> = all.filter(|t| value(t, options) == Some(0)).map(|t| with_values(&t, options)).collect();
@@ -222,7 +222,7 @@ impl<'r> Reader<'r> {
     }
 }
 
-/// Skips a help text, which ends at a line that is indented less than its first one.
+/// Skips a help text, which ends at a line that is indented less than its first line.
 fn skip_help<'t>(lines: &mut std::iter::Peekable<impl Iterator<Item = &'t str>>) {
     let indent = |line: &str| {
         line.chars()

@@ -113,7 +113,7 @@ impl fmt::Display for Dropped {
     }
 }
 
-/// Returns the requested options that the result lacks; empty if it has all.
+/// Returns the requested options that the result lacks; empty if none is missing.
 pub fn dropped(requested: &Options, result: &Options, kconfig: &Kconfig) -> Vec<Dropped> {
     let mut all = Vec::new();
     for (symbol, wanted) in requested {

@@ -1,5 +1,5 @@
-//! Published real-time patches: which one fits a tree exactly ([`index`]), who signed it ([`signature`]), and applying
-//! it without fuzz ([`apply`]).
+//! Published real-time patches: which one fits a tree exactly ([`index`]), who signed it ([`signature`]), and how it is
+//! applied without fuzz ([`apply`]).
 
 pub mod apply;
 pub mod index;
@@ -47,7 +47,7 @@ pub enum PatchError {
 /// Returns the release of a kernel source, from its Makefile.
 ///
 /// # Errors
-/// It cannot be read, is not a kernel source, or already has a real-time patch.
+/// It cannot be read, is not a kernel source, or it already has a real-time patch.
 pub fn tree_release(tree: &Path) -> Result<Release, PatchError> {
     let path = tree.join("Makefile");
     let text = std::fs::read_to_string(&path).map_err(ProgramError::file("read", &path))?;

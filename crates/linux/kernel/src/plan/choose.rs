@@ -41,7 +41,7 @@ pub enum Source {
         series: Series,
     },
     StableRt {
-        /// The patch, if known; otherwise the newest of the published index is used.
+        /// The patch, if known; otherwise the newest patch in the published index is used.
         patched: Option<Patched>,
         series: Series,
     },
@@ -88,8 +88,8 @@ pub(super) fn choose(at: &Situation, request: &Request) -> Result<Chosen, PlanEr
     Err(first.unwrap_or_else(|| PlanError::NoSource { board: at.board.name.clone(), reasons }))
 }
 
-/// Keeps a core beside Linux unless a series is requested: PREEMPT_RT would replace the core, and applications written
-/// for it would not run.
+/// Keeps a real-time core beside Linux unless a series is requested: PREEMPT_RT would replace the core, and
+/// applications written for it would not run.
 fn own_core(at: &Situation, request: &Request) -> Option<Chosen> {
     let core = at.core.filter(|_| request.series.is_none() && at.is_rt != Some(true))?;
     let why = format!(

@@ -24,7 +24,7 @@ pub fn warnings(at: &Situation, request: &Request, source: &Source) -> Vec<Strin
         all.extend(of_32_bits(at, request));
     }
     all.push(
-        "SPI and I2C have been missing when the overlays were those of another kernel: the package has its own, and kernel verify compares \
+        "SPI and I2C devices were missing when the overlays belonged to another kernel: the package has its own overlays, and kernel verify compares \
          all devices with those found before"
             .to_owned(),
     );
@@ -36,8 +36,7 @@ pub fn trouble(board: &Board, series: Series) -> Option<String> {
     board.pi.as_ref()?;
     if !board.usb_dwc_otg {
         return (series == NINETEEN).then(|| {
-            "4.19 does not support the USB controller of later revisions of this board: mouse and keyboard do not work (readers of \
-             https://lemariva.com/blog/2019/09/raspberry-pi-4b-preempt-rt-kernel-419y-performance-test)"
+            "4.19 does not support the USB controller of later revisions of this board: mouse and keyboard do not work (reported by readers of https://lemariva.com/blog/2019/09/raspberry-pi-4b-preempt-rt-kernel-419y-performance-test)"
                 .to_owned()
         });
     }

@@ -18,7 +18,7 @@ pub(super) fn package(at: &Situation, request: &Request, _: &SeriesEntry) -> Res
         return Err(format!("the kernel is part of the system's image ({loader}); how to replace it is unknown here"));
     }
     if at.release.as_deref().is_some_and(|release| release.contains("-WSL")) {
-        return Err("Windows provides the kernel (WSL): the one of a package is not booted; kernel= in .wslconfig selects another"
+        return Err("Windows provides the kernel (WSL): a kernel from a package is not booted; kernel= in .wslconfig selects another"
             .to_owned());
     }
     let of_it: Vec<&Package> =
@@ -86,7 +86,8 @@ fn fitting<'p>(at: &Situation, system: &System, all: &[&'p Package]) -> Result<(
     }
 }
 
-/// Warns if the package is older: a newer kernel may have been chosen for a device (backports, hardware enablement).
+/// Warns if the package is older than the running kernel: a newer kernel may have been chosen for a device (backports,
+/// hardware enablement).
 fn older(at: &Situation, package: &Package) -> Option<String> {
     let running = crate::Release::of_uname(at.release.as_deref()?)?.series;
     let series = package.series.filter(|series| *series < running)?;

@@ -141,7 +141,7 @@ const DEBUGGING: [&str; 23] = [
     "DEBUG_HARD_LOCKS",
 ];
 
-/// Returns the options of a PREEMPT_RT kernel that can name sections with interrupts or preemption disabled: the
+/// Returns the options of a PREEMPT_RT kernel that can identify sections with interrupts or preemption disabled: the
 /// tracers for them and what they record, without debugging options that lengthen such sections, and without a local
 /// version.
 pub fn diagnostic(arch: Arch, series: Series) -> Options {

@@ -63,7 +63,7 @@ fn installed(at: &Situation, package: &str, install: &[String]) -> Step {
     }
 }
 
-/// Creates a step without a measured time that needs almost no space.
+/// Creates a step that needs almost no space, and whose time was not measured.
 fn small(title: &str, commands: Vec<String>, why: &str, risk: &str) -> Step {
     let (title, why, risk) = (title.to_owned(), why.to_owned(), risk.to_owned());
     let time = Some(Estimate { minutes_min: 0, minutes_max: 1, basis: "it copies or writes little data" });

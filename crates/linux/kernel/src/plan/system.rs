@@ -1,5 +1,5 @@
-//! The operating system, determined from os-release(5), the marks of derived systems, and the name of the running
-//! kernel.
+//! The operating system, determined from os-release(5), files that identify derived systems, and the name of the
+//! running kernel.
 
 use crate::{Arch, SystemEntry, UsualLoader, systems};
 use punctual_machine::{Machine, Read};
@@ -21,7 +21,7 @@ impl System {
         System { id: id.to_owned(), like: Vec::new(), version }
     }
 
-    /// Returns the table's entry for this system, otherwise the entry of a system it is derived from.
+    /// Returns the table's entry for this system or, if there is none, the entry of a system from which it is derived.
     fn entry(&self) -> Option<&'static SystemEntry> {
         let of = |id: &String| systems().iter().find(|entry| entry.os.contains(id));
         of(&self.id).or_else(|| self.like.iter().find_map(of))
@@ -57,7 +57,7 @@ impl System {
     }
 }
 
-/// Reads os-release(5): /usr/lib is read only if /etc has no such file.
+/// Reads os-release(5). The file in /usr/lib is used only if there is none in /etc.
 pub(super) fn system(view: &dyn Machine, release: Option<&str>) -> Option<System> {
     let read = match view.read("/etc/os-release") {
         Read::Absent => view.read("/usr/lib/os-release"),

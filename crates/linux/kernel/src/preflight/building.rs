@@ -128,7 +128,7 @@ fn supported(given: &Given) -> Check {
 }
 
 fn sublevel(given: &Given) -> Check {
-    let why = "a patch for another sublevel gives rejects, or worse, applies and does not compile";
+    let why = "a patch for another sublevel causes rejects or, worse, applies but does not compile";
     let needs = given.series.or(given.tree.map(|t| t.series)).and_then(|s| series().iter().find(|e| e.name == s));
     match (given.patch, given.tree) {
         (Some(patch), Some(tree)) if patch.release == tree => {

@@ -90,7 +90,7 @@ fn console(given: &Given) -> Check {
         let mut missing: Vec<&str> =
             ["DEVTMPFS", "DEVTMPFS_MOUNT"].into_iter().filter(|name| of(options, name) != "y").collect();
         if !has_console {
-            missing.push("a console (VT_CONSOLE, SERIAL_8250_CONSOLE or that of the board's serial line)");
+            missing.push("a console (VT_CONSOLE, SERIAL_8250_CONSOLE or the console of the board's serial port)");
         }
         match missing.as_slice() {
             [] => (Outcome::Pass, "built in".to_owned(), ""),

@@ -1,4 +1,4 @@
-//! Finds problems before a build starts: each check comes from a failure that people have reported. A pure function.
+//! Finds problems before a build starts: each check is based on a failure that people have reported. A pure function.
 
 mod building;
 mod configured;

@@ -10,8 +10,8 @@ pub fn checks(given: &Given) -> Vec<Check> {
     vec![usb(given), initramfs(given), modules(given), age(given), room(given)]
 }
 
-/// Reads a file from the first of the Raspberry Pi's boot folders that has it; `None` if none has it, `Err` if it
-/// cannot be read.
+/// Reads a file from the first of the Raspberry Pi's boot folders that contains it. Returns `None` if none contains it,
+/// and `Err` if it cannot be read.
 fn boot_file(target: &dyn Machine, name: &str) -> Result<Option<String>, String> {
     for folder in FOLDERS {
         let path = format!("{folder}/{name}");
@@ -67,7 +67,7 @@ fn initramfs(given: &Given) -> Check {
     let lines = || text.lines().map(str::trim).filter(|line| !line.starts_with('#'));
     if let Some(fixed) = lines().find(|line| line.starts_with("initramfs ")) {
         let fix = "sudo update-initramfs -c -k RELEASE, and give its file in tryboot.txt";
-        return check(id, why, Outcome::Warn, format!("config.txt has `{fixed}`, whatever the kernel"), fix);
+        return check(id, why, Outcome::Warn, format!("config.txt has `{fixed}` for every kernel"), fix);
     }
     match lines().any(|line| line == "auto_initramfs=1") {
         true => check(

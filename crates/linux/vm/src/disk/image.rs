@@ -73,7 +73,8 @@ pub struct DiskImage {
 
 impl DiskImage {
     /// Builds an image of the machine's own Debian release for a PC: the essential packages, GRUB, initramfs-tools, and
-    /// the newest PREEMPT_RT and stock kernels. The image is cached; a newer package makes a new image.
+    /// the newest PREEMPT_RT and stock kernels. The image is cached; a newer version of a package causes a new image to
+    /// be built.
     ///
     /// # Errors
     /// Something is not installed here (the error names the package), there is no network, or the guest that finishes

@@ -13,8 +13,8 @@ const PACKED: &str = "packages.tar";
 
 impl DiskImage {
     /// Builds a tar archive of packages and all their dependencies, without those in every image. Unpacked at the root
-    /// of a guest, it adds their files and runs none of their scripts. The archive is cached; a newer package makes a
-    /// new archive.
+    /// of a guest, it adds their files and runs none of their scripts. The archive is cached; a newer version of a
+    /// package causes a new archive to be built.
     ///
     /// # Errors
     /// Something is not installed here (the error names the package), or there is no network.

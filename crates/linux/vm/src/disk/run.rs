@@ -9,7 +9,7 @@ use std::process::ExitStatus;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// When to kill the emulator, as in a power failure.
+/// The moment at which the emulator is killed, as in a power failure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kill {
     /// Word that a step passes to `mark`; the kill follows it.

@@ -1,4 +1,4 @@
-//! Takes larger copies of stacks where the small ones were too short.
+//! Takes larger copies of stacks where the small copies were too short.
 
 use super::Session;
 use crate::sources::{DEEP, DEEP_STACK};

@@ -13,7 +13,7 @@ use punctual_stacks::{Process, Registers};
 use punctual_units::{Nanos, Scheduling};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// Kernel priorities from this value (MAX_RT_PRIO) on are those of ordinary threads.
+/// Kernel priorities from this value (MAX_RT_PRIO) on belong to ordinary threads.
 const ORDINARY: i32 = 100;
 
 impl<S: System> Recorder<S> {
@@ -242,7 +242,7 @@ impl<S: System> Recorder<S> {
         })
     }
 
-    /// Returns the place of a sample; `about` describes a new one.
+    /// Returns the place of a sample; `about` describes a new place.
     fn place(
         &mut self,
         tag: u32,

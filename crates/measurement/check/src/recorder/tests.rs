@@ -72,7 +72,7 @@ fn sample(raw: &[u8], time: u64) -> Sample<'_> {
     Sample { meta: meta(time), raw, regs: Some(punctual_perf::Regs::default()), ..Sample::default() }
 }
 
-/// Passes the records of a system call in which the thread sleeps if `woken`.
+/// Passes the records of a system call in which the thread sleeps if `woken` is given.
 fn call<S: System>(recorder: &mut Recorder<S>, number: i64, first: u64, from: u64, woken: Option<u64>, to: u64) {
     let words = |all: &[u64]| all.iter().flat_map(|word| word.to_ne_bytes()).collect::<Vec<u8>>();
     let raw = words(&[0, number as u64, first, 1, 0, 0, 0, 0]);

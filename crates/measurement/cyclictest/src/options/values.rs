@@ -25,8 +25,8 @@ pub(super) fn bins(option: &str, text: &str) -> Result<usize, UsageError> {
     Ok(usize::try_from(wanted).unwrap_or(HIST_MAX).min(HIST_MAX))
 }
 
-/// Parses CPUs in the syntax of numa_parse_cpustring(3): `3-5,0`, all except one `!0`, the first usable ones `+0-1`,
-/// `all`.
+/// Parses CPUs in the syntax of numa_parse_cpustring(3): `3-5,0`, `!0` (all except one), `+0-1` (the first usable
+/// ones), or `all`.
 pub(super) fn cpus(option: &str, text: &str) -> Result<Affinity, UsageError> {
     let wrong = || UsageError(format!("{option} needs a list of CPUs such as 3-5,0, !0, +0-1 or all, not `{text}`"));
     let (is_inverted, rest) = text.strip_prefix('!').map_or((false, text), |rest| (true, rest));

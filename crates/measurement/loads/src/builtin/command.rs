@@ -171,7 +171,7 @@ fn watch(running: &Running, beat: &mut Beat) -> WaitStatus {
     }
 }
 
-/// Sleeps briefly, or with `pidfd` (Linux 5.3) until the shell ends if that is earlier.
+/// Sleeps briefly. With `pidfd` (Linux 5.3), returns earlier if the shell ends.
 fn sleep_or_end(pidfd: Option<&rustix::fd::OwnedFd>) {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     let Some(pidfd) = pidfd else { return std::thread::sleep(LOOK) };
@@ -205,7 +205,7 @@ fn how_it_ended(status: WaitStatus, running: &Running) -> String {
 
 /// Work done so far by the command and its descendants.
 struct Work {
-    /// CPU time, including that of ended processes.
+    /// CPU time in ms, including the CPU time of ended processes.
     cpu_ms: u64,
     /// A value that changes with any activity: processes started or ended, CPU time used, context switches.
     trace: u64,

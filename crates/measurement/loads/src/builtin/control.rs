@@ -28,7 +28,7 @@ fn prepare(config: &ChildConfig) -> Result<Plan, LoadError> {
     Ok(plan)
 }
 
-/// Returns a plan that has no workers yet; the CPU time of the load verifies that it runs.
+/// Returns a plan that has no workers yet; the CPU time of the load shows that it runs.
 pub(super) fn plan() -> Plan {
     let time = Counter::new("CPU time of the load, ticks", Source::CpuTicks(own_pid())).per_second(TICKS);
     Plan::new(vec![Unit::each("loops")], vec![time])

@@ -33,7 +33,7 @@ const MIB: u64 = 1 << 20;
 /// the first write of a block to kernel threads, which may wait long for a CPU.
 const SMALL: u64 = 8 * MIB;
 
-/// Number of workers. Disks are slower than CPUs, so two workers keep one busy.
+/// Number of workers. Disks are slower than CPUs, so two workers keep a disk busy.
 const WORKERS: usize = 2;
 
 fn prepare(config: &ChildConfig) -> Result<Plan, LoadError> {
@@ -82,8 +82,8 @@ impl Scratch {
     }
 }
 
-/// Creates a file with O_TMPFILE (Linux 3.11; not on NFS, old overlayfs, FAT), otherwise a named file whose name is
-/// removed immediately.
+/// Creates an unnamed file with O_TMPFILE (Linux 3.11; not on NFS, old overlayfs, FAT). Where that is not supported,
+/// creates a named file and removes its name immediately.
 fn nameless(folder: &Path) -> Result<File, LoadError> {
     let on = folder.display().to_string();
     let mode = Mode::RUSR | Mode::WUSR;
@@ -135,7 +135,7 @@ impl Allowance {
         self.cap.min(self.burst + (self.rate * elapsed_ns as f64 / 1e9) as u64)
     }
 
-    /// Returns the size of a write, 4 to 256 KiB, chosen for about four or more writes per second.
+    /// Returns the size of a write, 4 to 256 KiB, chosen so that there are about four or more writes per second.
     fn block(&self) -> u64 {
         (self.rate as u64 / 4).clamp(4 * KIB, 256 * KIB) / (4 * KIB) * (4 * KIB)
     }

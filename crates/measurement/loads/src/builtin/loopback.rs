@@ -18,9 +18,9 @@ pub(super) const LOAD: Builtin = Builtin {
     prepare,
 };
 
-/// Bytes of each bulk transfer between round trips.
+/// Size in bytes of each bulk transfer between round trips.
 const BULK: usize = 256 << 10;
-/// Bytes of each bulk transfer in the load `all`, which also limits the rate of each worker.
+/// Size in bytes of each bulk transfer in the load `all`, which also limits the rate of each worker.
 const SMALL_BULK: usize = 32 << 10;
 const TOGETHER_BYTES_PER_S: u64 = 16_000_000;
 

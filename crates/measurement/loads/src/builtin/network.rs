@@ -23,7 +23,7 @@ pub(super) const LOAD: Builtin = Builtin {
 
 /// Maximum number of connections: enough to keep a network card busy, few enough for any server.
 const MOST_WORKERS: usize = 4;
-/// Bytes of each bulk transfer between round trips.
+/// Size in bytes of each bulk transfer between round trips.
 const BULK: usize = 64 << 10;
 
 fn prepare(config: &ChildConfig) -> Result<Plan, LoadError> {

@@ -31,7 +31,8 @@ const RING: usize = 8;
 const SMALLEST_RING: usize = 2;
 const MESSAGES: usize = 3;
 const MESSAGE: usize = 100;
-/// Pause between two programs in the load `all`; `MESSAGE_REST` is that between two messages of a ring's first thread.
+/// Pause between two programs in the load `all`; `MESSAGE_REST` is the pause between two messages that a ring's first
+/// thread sends.
 const PROGRAM_REST: Duration = Duration::from_millis(2);
 const MESSAGE_REST: Duration = Duration::from_micros(500);
 const MOST_THREADS: usize = 2048;

@@ -99,8 +99,8 @@ pub(crate) struct RtTasks {
 const MOST: usize = 128;
 
 impl RtTasks {
-    /// Looks for new threads. The run time of a thread that started after `since_ticks` counts from its start; that of
-    /// an older thread counts from now.
+    /// Looks for new threads. The run time of a thread that started after `since_ticks` counts from its start; the run
+    /// time of an older thread counts from now.
     pub fn scan(&mut self, since_ticks: Option<u64>) {
         let own = std::process::id();
         for pid in numbers("/proc").filter(|pid| *pid as u32 != own) {

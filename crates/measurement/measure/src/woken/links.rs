@@ -20,8 +20,8 @@ pub(crate) trait Link: Send + Sync {
     /// Sends the message that was just published. Returns false if the kernel refuses it.
     fn send(&self, mail: &Mailbox, sequence: u64) -> bool;
 
-    /// Sleeps until a message arrives. The first `taken` messages are already accounted for. `None` after a signal, or
-    /// a message from elsewhere.
+    /// Sleeps until a message arrives. The first `taken` messages are already accounted for. Returns `None` after a
+    /// signal, or after a message that is not from the sender.
     fn receive(&self, mail: &Mailbox, taken: u64) -> Option<Arrival>;
 }
 

@@ -50,7 +50,7 @@ pub(crate) fn place(measured: Scheduling, index: usize, cpu: CpuId, housekeeping
     SenderPlace { cpu, scheduling: scheduling.unwrap_or(Scheduling::Other { nice: 0 }), shared: true }
 }
 
-/// Time for which a sender waits until the receiver has taken its last message.
+/// Maximum time for which a sender waits until the receiver has taken its last message.
 const GRACE: Nanos = Nanos::from_millis(200);
 /// Polling interval while a sender waits for its last message to be taken.
 const LOOK: Nanos = Nanos::from_millis(1);

@@ -6,28 +6,28 @@ use punctual_trace::{Event, Kind};
 use punctual_units::Nanos;
 use std::collections::HashMap;
 
-/// Begins the line with which a program says that it is late.
+/// Prefix of the line with which a program reports that it is late.
 const LINE: &str = "punctual: late";
-/// Maximum number of moments that wait for [`Breaches::take`].
+/// Maximum number of moments that are held until [`Breaches::take`] is called.
 const WAITING: usize = 64;
 
-/// A claim that one value breaks.
+/// A claim that a single value can break.
 struct Bound {
     claim: String,
     value: AppValue,
-    /// Values from here on break it.
+    /// Values at or above this limit break the claim.
     from: u64,
-    /// A release without a cycle breaks it as well.
+    /// True if a release without a cycle breaks the claim as well.
     is_of_misses: bool,
 }
 
-/// What of a cycle that has ended may break a claim.
+/// The values of an ended cycle that may break a claim.
 pub(super) struct Ended {
     pub release: u64,
     pub end: u64,
     pub ran: u64,
     pub jitter: Option<u64>,
-    /// The thread's last release before this one, and its number of releases without a cycle since then.
+    /// The thread's last release before this one, and the number of releases without a cycle since then.
     pub skipped: (u64, u64),
 }
 
@@ -35,9 +35,9 @@ pub(super) struct Ended {
 pub(super) struct Breaches {
     bounds: Vec<Bound>,
     found: Vec<AppLate>,
-    /// Moments for which there was no place.
+    /// Number of moments that were dropped because too many were waiting.
     left_out: u64,
-    /// The cycle of each thread that was late before it had ended, by its release.
+    /// For each thread with a cycle that was reported as late before it had ended, the release time of that cycle.
     open: HashMap<i32, u64>,
 }
 
@@ -73,7 +73,7 @@ impl Breaches {
         Ok(Breaches { bounds, ..Breaches::default() })
     }
 
-    /// The least pass of a chain that breaks a claim; `None` if none is claimed.
+    /// Returns the shortest duration of a pass of the chain that breaks a claim; `None` if no claim is about the chain.
     pub fn least(&self, chain: &AppValue) -> Option<u64> {
         self.bounds.iter().filter(|bound| bound.value == *chain).map(|bound| bound.from).min()
     }
@@ -98,8 +98,8 @@ impl Breaches {
         found.into_iter().for_each(|late| self.push(late));
     }
 
-    /// A cycle that had not ended at `now`. It is late before its end only if it is by `patience`, since the events of
-    /// the whole cycle explain more.
+    /// Handles a cycle that has not ended at `now`. It is reported before its end only if it exceeds the limit by
+    /// `patience`, because the events of the whole cycle explain more.
     pub fn running(&mut self, thread: &AppThread, release: u64, now: u64, patience: u64) {
         let response = now.saturating_sub(release);
         let is_late = |bound: &&Bound| {
@@ -113,7 +113,7 @@ impl Breaches {
         }
     }
 
-    /// A pass of a chain.
+    /// Handles a completed pass of a chain.
     pub fn pass(&mut self, chain: &AppValue, begin: u64, end: u64) {
         let length = end.saturating_sub(begin);
         let found: Vec<AppLate> = self
@@ -132,7 +132,7 @@ impl Breaches {
         }
     }
 
-    /// The moments since the last call, and the number of those left out.
+    /// Returns the moments since the last call, and the number of moments that were dropped.
     pub fn take(&mut self) -> (Vec<AppLate>, u64) {
         (std::mem::take(&mut self.found), std::mem::take(&mut self.left_out))
     }
@@ -152,7 +152,7 @@ fn broken(bound: &Bound, thread: Option<&AppThread>, value: Option<u64>, release
     }
 }
 
-/// The thread that says that it is late, and NAME of its line `punctual: late NAME`.
+/// Returns the thread that reports that it is late, and NAME of its line `punctual: late NAME`.
 pub(super) fn said(event: &Event) -> Option<(i32, Option<&str>)> {
     let Kind::Print { text } = &event.kind else { return None };
     let rest = text.lines().next()?.trim_end().strip_prefix(LINE)?;

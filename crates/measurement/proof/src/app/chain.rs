@@ -20,9 +20,9 @@ pub(super) struct Passes {
     to: u64,
     /// The longest pass, ns.
     pub longest: u64,
-    /// Passes from this length on are also listed, ns.
+    /// Passes of at least this length are also listed, ns.
     pub over: Option<u64>,
-    /// Their beginnings and ends.
+    /// Start and end of each listed pass.
     pub beyond: Vec<(u64, u64)>,
     pub totals: AppChain,
 }
@@ -83,7 +83,7 @@ struct Pass {
 /// The origins found by following a release back through the chain.
 #[derive(Default)]
 struct Found {
-    /// Releases of the first thread.
+    /// Release times of the chain's first thread.
     first: Vec<u64>,
     /// Number of releases by threads outside the chain or by timers.
     others: u64,

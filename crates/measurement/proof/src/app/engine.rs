@@ -31,21 +31,21 @@ const LONGEST: usize = 32;
 /// Time allowed after the phase for cycles released in it to end.
 pub(super) const PATIENCE: Nanos = Nanos::from_millis(500);
 
-/// Number of last cycles of each thread from which those are explained that were late.
+/// Number of recent cycles that are kept for each thread, so that those that were late can be explained.
 const REMEMBERED: usize = 512;
-/// Maximum number of threads of which it is known whether they belong to the application.
+/// Maximum number of threads for which it is remembered whether they belong to the application.
 const WRITERS: usize = 4096;
 
-/// The time in which cycles are counted.
+/// The interval in which cycles are counted.
 pub(super) struct Span {
-    /// From the start of recording to the first counted release.
+    /// Time from the start of recording to the first counted release.
     pub warmup: Nanos,
     pub duration: Nanos,
     /// Number of the largest values to keep.
     pub keep: usize,
 }
 
-/// Moments for which the events before them are kept.
+/// The moments before which events are kept.
 pub(super) struct Keeps {
     pub breaches: Breaches,
     pub window: Nanos,
@@ -219,7 +219,8 @@ impl Engine {
         }
     }
 
-    /// Passes a mark of the application to the chains that have it as a point, and takes note of what it says.
+    /// Passes a mark of the application to the chains that have it as a point. If the mark says that the program is
+    /// late, records this moment.
     fn mark(&mut self, event: &Event) {
         if matches!(event.kind, Kind::LostEvents { .. }) {
             self.marks.iter_mut().for_each(MarkChain::forget);
@@ -248,7 +249,7 @@ impl Engine {
         }
     }
 
-    /// True if the thread is one of the application.
+    /// Returns true if the thread belongs to the application.
     fn is_own(&mut self, tid: i32) -> bool {
         if self.writers.len() >= WRITERS {
             self.writers.clear();

@@ -14,7 +14,7 @@ use punctual_uapi::{Sig, Waited, wait};
 use punctual_units::Nanos;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Time limit for threads to become real-time; `LEARN` is that for their cycles to be found.
+/// Time limit for threads to become real-time; `LEARN` is the time limit for finding their cycles.
 const START: Nanos = Nanos::from_secs(10);
 const LEARN: Nanos = Nanos::from_secs(10);
 /// Minimum time for which the threads are observed.

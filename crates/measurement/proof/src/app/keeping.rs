@@ -13,9 +13,9 @@ use punctual_units::{Nanos, Scheduling};
 use std::sync::PoisonError;
 use std::time::Duration;
 
-/// Time after the last moment of a window that it includes.
+/// Time by which a window extends beyond the last moment that it covers.
 const AFTER: Nanos = Nanos::from_millis(1);
-/// Lengths of windows: the events are held in memory.
+/// Minimum length of a window. `LONGEST` is the maximum, because the events are held in memory.
 const SHORTEST: Nanos = Nanos::from_millis(1);
 const LONGEST: Nanos = Nanos::from_secs(10);
 
@@ -23,11 +23,11 @@ const LONGEST: Nanos = Nanos::from_secs(10);
 #[derive(Debug, Default)]
 pub struct Lates {
     pub late: Vec<AppLate>,
-    /// Moments of which nothing but their number is known.
+    /// Number of further moments, about which nothing else is known.
     pub left_out: u64,
 }
 
-/// Recording ends when it is dropped.
+/// Watches the cycles of an application. Recording ends when the keeper is dropped.
 pub struct AppKeeper {
     engine: Engine,
     saver: Saver,
@@ -35,7 +35,8 @@ pub struct AppKeeper {
 }
 
 impl App {
-    /// Starts to record the cycles. Each claim is one that a single cycle breaks; `window`: what is kept before that.
+    /// Starts to record the cycles. Each claim must be one that a single cycle can break. `window` is the time before
+    /// the breach for which events are kept.
     ///
     /// # Errors
     /// The kernel's events cannot be recorded; a claim is of another kind, or names a thread that was not found.
@@ -55,8 +56,8 @@ impl AppKeeper {
     /// Interval at which [`AppKeeper::take`] is to be called.
     pub const EVERY: Duration = super::engine::EVERY;
 
-    /// Prepares the calling thread to read the events: beside busy ordinary threads the buffers would run over. If that is
-    /// refused, lost events are counted.
+    /// Raises the calling thread to nice -20 for reading the events, because the buffers would otherwise overflow
+    /// beside busy ordinary threads. If that is refused, lost events are counted.
     pub fn enter(&self) {
         let _ = uapi::set_scheduling(0, Scheduling::Other { nice: -20 }, false);
     }
@@ -75,7 +76,7 @@ impl AppKeeper {
         }
     }
 
-    /// The next [`AppKeeper::take`] returns a moment for a signal that arrived at `at`.
+    /// Makes the next [`AppKeeper::take`] return a moment for a signal that arrived at `at`.
     pub fn signalled(&mut self, at: Nanos) {
         let late = AppLate {
             by: LateBy::Signal,
@@ -93,8 +94,8 @@ impl AppKeeper {
         }
     }
 
-    /// Saves the events before these moments, which [`AppKeeper::take`] has returned last, as `file` in `dir`, with the cycles
-    /// that explain them.
+    /// Saves the events before these moments, which the last call of [`AppKeeper::take`] returned, as a file in `dir`,
+    /// with the cycles that explain them.
     ///
     /// # Errors
     /// A file could not be written.
@@ -107,8 +108,9 @@ impl AppKeeper {
         self.engine.recorder.save(&mut self.saver, dir, name, (from, to), AppWindow { late, cycles })
     }
 
-    /// The cycle that explains a moment: the one that broke the claim, the one in which the thread said that it is late, or
-    /// the longest one in the window, relative to its period. `None`: there is none, or it was not seen whole.
+    /// Returns the cycle that explains a moment: the one that broke the claim, the one in which the thread said that it
+    /// is late, or the longest one in the window, relative to its period. Returns `None` if there is none, or if it was
+    /// not recorded completely.
     fn cycle(&mut self, late: &AppLate) -> Option<Cycle> {
         let at = late.at_mono_ns;
         let threads = || self.engine.lanes.iter().map(|lane| &lane.learned.thread);
@@ -146,17 +148,17 @@ impl AppKeeper {
         self.engine.lanes.iter().map(super::lane::Lane::so_far).collect()
     }
 
-    /// Events that the kernel overwrote before they were read.
+    /// Returns the number of events that the kernel overwrote before they were read.
     pub fn lost(&self) -> u64 {
         self.engine.recorder.lost()
     }
 
-    /// True if the kernel shows what the application writes to trace_marker.
+    /// Returns true if the kernel shows what the application writes to trace_marker.
     pub fn sees_marks(&self) -> bool {
         self.engine.recorder.has_marks
     }
 
-    /// Names of real-time threads that appeared after the cycles were found, and are not watched.
+    /// Returns the names of real-time threads that appeared after the cycles were found, and are therefore not watched.
     pub fn unwatched(&self) -> Vec<String> {
         let state = self.engine.shared.lock().unwrap_or_else(PoisonError::into_inner);
         state.unmeasured().into_iter().map(|thread| thread.name).collect()
@@ -168,7 +170,7 @@ impl AppKeeper {
     }
 }
 
-/// The points of the chain that a claim is about.
+/// Returns the points of the chain that a claim is about.
 fn points(late: &AppLate) -> Vec<String> {
     let claim = late.claim.as_ref().and_then(|claim| claim.parse::<Claim>().ok());
     match claim.and_then(|claim| claim.of) {

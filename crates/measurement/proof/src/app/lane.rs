@@ -54,7 +54,7 @@ impl Value {
 struct Intervals {
     count: u64,
     sum: u64,
-    /// Number of those that were far from the period although the previous cycle had ended in time.
+    /// Number of intervals that were far from the period although the previous cycle had ended in time.
     odd: u64,
 }
 
@@ -142,7 +142,7 @@ impl Lane {
         (self.from..self.to).contains(&release)
     }
 
-    /// Counts a cycle. Returns what of it may break a claim.
+    /// Counts a cycle. Returns its values that may break a claim.
     pub fn cycle(&mut self, closed: Closed) -> Ended {
         let mut ended = Ended {
             release: closed.release_ns,
@@ -187,7 +187,8 @@ impl Lane {
         ended
     }
 
-    /// Cycles, releases without one, and cycles longer than the period so far; the longest response.
+    /// Returns the numbers of cycles, of releases without a cycle, and of cycles longer than the period so far, and the
+    /// longest response.
     pub fn so_far(&self) -> WatchAppThread {
         let AppCycles { cycles, skipped, overruns, .. } = self.totals;
         let longest = self.response.cell.worst().first().map(|worst| Nanos(worst.latency));

@@ -45,7 +45,7 @@ struct Seen {
     calls: Vec<WaitCall>,
     waits: Vec<Wait>,
     timerfds: BTreeMap<i32, bool>,
-    /// What the thread read after poll(2), except timerfds: kind of release, and descriptor.
+    /// The descriptors, except timerfds, that the thread read after poll(2), each with its kind of release.
     behind: BTreeSet<(Release, i32)>,
     /// Releases by other threads: the place at which this thread waited, the other thread, and its system call.
     wakers: BTreeSet<(u32, i32, WaitCall)>,
@@ -139,8 +139,8 @@ impl Learning {
         }
     }
 
-    /// Returns the thread's name: prefixed with that of its program if threads of other programs have the same name,
-    /// and followed by its ID if another thread of its own program does.
+    /// Returns the thread's name: prefixed with the name of its program if threads of other programs have the same
+    /// name, and followed by its ID if another thread of its own program has the same name.
     fn name(&self, thread: &Thread) -> String {
         let same = || self.threads.values().map(|(other, _)| other).filter(|other| other.name == thread.name);
         let (all, own) = (same().count(), same().filter(|other| other.program == thread.program).count());

@@ -7,7 +7,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Prefix of the marks that punctual-rt and its C interface write. Lines without it are marks, too.
 const PREFIX: &str = "punctual: ";
-/// Maximum number of passes that wait at a point of a chain; `NAMES` is that of names that are remembered.
+/// Maximum number of passes that wait at a point of a chain; `NAMES` is the maximum number of names that are
+/// remembered.
 const WAITING: usize = 4096;
 const NAMES: usize = 256;
 

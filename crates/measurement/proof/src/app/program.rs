@@ -26,7 +26,7 @@ pub(super) struct Thread {
 }
 
 impl Thread {
-    /// Returns true if `name` is the thread's name, alone or prefixed with that of its program: `plc/control`.
+    /// Returns true if `name` is the thread's name, alone or prefixed with the name of its program: `plc/control`.
     pub fn is_called(&self, name: &str) -> bool {
         name == self.name
             || name.strip_prefix(self.program.as_str()).and_then(|rest| rest.strip_prefix('/')) == Some(&self.name)
@@ -82,7 +82,7 @@ impl Program {
         }
     }
 
-    /// Returns the program's processes, except the one that started it.
+    /// Returns the program's processes, except the process that started the program.
     fn pids(&self) -> Vec<i32> {
         match &self.child {
             Some(child) => proc::descendants(child.id().cast_signed()),

@@ -91,7 +91,7 @@ impl Recorder {
         }
     }
 
-    /// Saves a window of the last events as `file`, and what is known about it beside it.
+    /// Saves a window of the last events as `file`, and facts about the window in a file beside it.
     ///
     /// # Errors
     /// A file could not be written.
@@ -110,7 +110,7 @@ impl Recorder {
         Ok(capture)
     }
 
-    /// Events that the kernel could not record.
+    /// Returns the number of events that the kernel could not record.
     pub fn lost(&self) -> u64 {
         let Some(flight) = &self.flight else { return 0 };
         let all = flight.statistics();

@@ -20,7 +20,7 @@ pub struct Cutter {
     tracing: Tracing,
 }
 
-/// Saves windows, with what is known besides their events.
+/// Saves windows, together with facts that their events do not contain.
 pub(crate) struct Saver {
     log: Log,
     machine: facts::OfMachine,
@@ -31,7 +31,7 @@ impl Saver {
         Saver { log: Log::open(), machine: facts::OfMachine::read() }
     }
 
-    /// A window that is to be saved as `file`.
+    /// Describes a window that is to be saved as `file`.
     pub fn capture(&mut self, flight: &Flight, phase: &str, file: String, (from, to): (u64, u64)) -> Capture {
         Capture {
             phase: phase.to_owned(),
@@ -117,7 +117,7 @@ impl Cutter {
     }
 
     /// Returns complete windows around late wakeups, in chronological order, merged where they overlap. Only the worst
-    /// wakeups are included. The latencies `kept` are those of windows that are already saved.
+    /// wakeups are included. `kept` contains the latencies of the windows that are already saved.
     pub fn windows(&self, late: Vec<Late>, kept: &[u64]) -> Vec<Window> {
         choose::windows(late, self.before, Self::AFTER, kept)
     }

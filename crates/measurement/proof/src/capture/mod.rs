@@ -34,7 +34,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::JoinHandle;
 
-/// Minimum time between a new worst wakeup and a signal for a smaller one.
+/// Minimum time between the signal for a new worst wakeup and a signal for a less late one.
 const SECOND: Nanos = Nanos::from_secs(1);
 /// Time at the start of a phase during which no signals are sent, because at first each wakeup is the worst so far.
 const SETTLE: Nanos = Nanos::from_millis(50);
@@ -54,7 +54,7 @@ pub(crate) struct Watch {
     thread: JoinHandle<(Tracer, PhaseTrace)>,
 }
 
-/// CPU, thread ID, and the thread's cell.
+/// A watched thread: its CPU, its ID and its cell.
 pub(crate) type Watched = (CpuId, i32, Arc<Cell>);
 
 impl Tracer {
@@ -160,7 +160,8 @@ impl Watcher {
         }
     }
 
-    /// Sets the threshold for signals: a new worst wakeup of all CPUs if `high`, otherwise one of the worst of a CPU.
+    /// Sets the threshold for signals: if `high`, only a wakeup that is the worst on all CPUs signals; otherwise any
+    /// wakeup that is among the worst of its CPU.
     fn arm(&self, high: bool) {
         let full = self.kept.len() >= MOST;
         let least = self.kept.iter().map(|(latency, _)| *latency).min().filter(|_| full).unwrap_or(0);

@@ -102,7 +102,7 @@ pub(crate) struct Namer {
 }
 
 impl Namer {
-    /// Reads /proc/kallsyms, which takes some 0.1 s.
+    /// Reads /proc/kallsyms, which takes about 0.1 s.
     ///
     /// # Errors
     /// The file cannot be opened.

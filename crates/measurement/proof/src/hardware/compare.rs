@@ -73,7 +73,7 @@ impl Comparison {
         }
     }
 
-    /// Compares the gaps that ended sufficiently before `known_until`, up to which the trace was read.
+    /// Compares the gaps that ended long enough before `known_until`, up to which the trace was read.
     pub fn compare(&mut self, known_until: u64, traced: bool) {
         self.waiting.arrange_by_key(|gap| gap.start_ns);
         self.steal.push_back((monotonic().0, steal_ticks()));

@@ -25,13 +25,13 @@ const GRACE: Nanos = Nanos::from_millis(500);
 
 #[derive(Clone, Debug)]
 pub struct HardwareOptions {
-    /// CPUs to examine; `None`: all CPUs that this process may use.
+    /// CPUs to examine; `None` means all CPUs that this process may use.
     pub cpus: Option<CpuList>,
     /// Maximum duration.
     pub duration: Nanos,
     /// Minimum time between two clock readings that counts as a gap.
     pub threshold: Nanos,
-    /// Priority of the reading threads; `None`: FIFO 90 if permitted, otherwise SCHED_OTHER with a note.
+    /// Priority of the reading threads; `None` means FIFO 90 if permitted, otherwise SCHED_OTHER with a note.
     pub priority: Option<Priority>,
     pub trace: bool,
     /// Buffer size per CPU, KiB; `None` derives it from the machine's memory.

@@ -63,7 +63,7 @@ fn window(runtime: i64, period: i64) -> Nanos {
     Nanos(u64::try_from(most).unwrap_or(u64::MAX).clamp(1_000_000, CYCLE.0 / 2))
 }
 
-/// Returns notes on interrupts that this kernel does not trace, so that the gaps they cause look like those of
+/// Returns notes on interrupts that this kernel does not trace, so that the gaps they cause look like gaps caused by
 /// hardware.
 pub(super) fn blind(missing: &[String]) -> Vec<String> {
     let lacks = |event: &str| missing.iter().any(|name| name == event);

@@ -22,7 +22,8 @@ pub(super) const LABEL: &str = "hardware latency";
 /// Interval at which the trace is read; the detector reports at most one gap per second.
 const EVERY: Nanos = Nanos::from_secs(1);
 
-/// DEFAULT_SAMPLE_WINDOW and DEFAULT_LAT_THRESHOLD (kernel/trace/trace_hwlat.c), µs, used if the files cannot be read.
+/// DEFAULT_SAMPLE_WINDOW (kernel/trace/trace_hwlat.c), µs, used if the file cannot be read. `THRESHOLD_US` is
+/// DEFAULT_LAT_THRESHOLD.
 const WINDOW_US: u64 = 1_000_000;
 const THRESHOLD_US: u64 = 10;
 

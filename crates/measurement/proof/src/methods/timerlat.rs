@@ -21,7 +21,7 @@ use std::sync::Arc;
 /// Names of the kinds of latency, the same as for imported files of rtla.
 pub(super) const LABELS: [&str; KINDS] = ["IRQ latency", "thread latency", "return-to-user latency"];
 
-/// Interval at which the buffer is read. With the shortest period, a CPU writes some 3000 records of 32 bytes in this
+/// Interval at which the buffer is read. With the shortest period, a CPU writes about 3000 records of 32 bytes in this
 /// time; its buffer holds at least 512 KiB.
 const EVERY: Nanos = Nanos::from_millis(100);
 
@@ -64,7 +64,7 @@ pub(super) fn check(period: Nanos, scheduling: Scheduling) -> Result<(), ProofEr
     }
 }
 
-/// Finds a tracefs of a kernel that has this tracer.
+/// Returns the tracefs of this kernel if the kernel has this tracer.
 ///
 /// # Errors
 /// The kernel lacks the tracer. The message names a kernel that has it.

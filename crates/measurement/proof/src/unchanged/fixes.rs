@@ -27,7 +27,7 @@ impl Fixes {
             },
             Err(e) => {
                 let who = if e.source.kind() == ErrorKind::PermissionDenied { " (requires root)" } else { "" };
-                let what = "unknown whether a fix waits for confirmation";
+                let what = "it is not known whether a fix waits for confirmation";
                 Fixes { unknown: Some(format!("{e}{who}: {what}")), ..nothing }
             }
         }
@@ -52,7 +52,7 @@ impl Fixes {
         }
         if self.entries.iter().any(|entry| entry.is_open() && entry.rule == TRIAL_RULE) {
             waiting.push(
-                "kernel parameters are on trial: `punctual audit --fix --persist` keeps those of a trial boot, \
+                "kernel parameters are on trial: `punctual audit --fix --persist` keeps the parameters of a trial boot, \
                  `punctual undo boot-trial` removes the trial",
             );
         }

@@ -64,8 +64,8 @@ impl Programs {
     }
 }
 
-/// Returns the name of the program, and whether it measures. The name is its own or that of the script that an
-/// interpreter runs. `None` for other programs.
+/// Returns the name of the program, and whether it measures. The name is the program's own name or, for an interpreter,
+/// the name of the script that it runs. `None` for other programs.
 fn program(words: &[String]) -> Option<(&str, bool)> {
     let name = |word: &String| word.rsplit('/').next().map(|name| name.trim_start_matches('-').to_owned());
     let names: Vec<String> = words.iter().take(2).filter_map(name).collect();

@@ -104,8 +104,8 @@ impl Settings {
         Settings { values, has_irqbalance, is_cooling }
     }
 
-    /// Returns the settings that differ in `later`, as `path: from → to`. The second list has those that the machine
-    /// changes automatically.
+    /// Returns the settings that differ in `later`, as `path: from → to`. The second list contains the settings that
+    /// the machine changes automatically.
     pub fn since(&self, later: &Settings) -> (Vec<String>, Vec<String>) {
         let kernels_own = |path: &str| {
             let is_balanced = self.has_irqbalance && later.has_irqbalance && path.starts_with("/proc/irq/");

@@ -107,8 +107,8 @@ pub struct Found {
     pub not_tried: Vec<(String, String)>,
     /// Rules whose changes are kept.
     pub kept: Vec<String>,
-    /// Values of the minimised quantity in blocks before any change, ns. `after` has those of blocks with all kept
-    /// changes.
+    /// Values of the minimised quantity in blocks before any change, ns. `after` contains the values in blocks with all
+    /// kept changes.
     pub before: Vec<f64>,
     pub after: Vec<f64>,
     pub ended: Ended,
@@ -127,7 +127,7 @@ pub enum Update<'a> {
         /// Number of pairs planned, before [`Update::Paired`] or [`Update::Ended`].
         pairs: usize,
     },
-    /// A pair of a screening was measured. The value is that with the change minus that without it, ns.
+    /// A pair of a screening was measured. The value is the result with the change minus the result without it, ns.
     Paired(f64),
     /// A confirmation has ended.
     Ended(&'a Trial),
@@ -318,7 +318,8 @@ impl Search<'_> {
         Ok(Some(pairs))
     }
 
-    /// Measures a block without the change and one with it, in random order; `None` as for [`Search::confirmed`].
+    /// Measures a block without the change and one with it, in random order; returns `None` in the same cases as
+    /// [`Search::confirmed`].
     fn pair(&mut self, candidate: &Candidate) -> Result<Option<Pair>, Stop> {
         let early = if self.random.below(2) == 0 { Some(self.without()?) } else { None };
         let Some(with) = self.with(candidate, |bench| bench.block())? else { return Ok(None) };

@@ -41,7 +41,7 @@ fn all_loads_together_are_one_thread_a_cpu() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
 
-    /// No wakeup is lost, none becomes earlier, and none becomes later by more than 0.8 % and a microsecond.
+    /// No wakeup is lost, no latency becomes smaller, and no latency grows by more than 0.8 % plus a microsecond.
     #[test]
     fn any_distribution_comes_back(latencies in proptest::collection::vec(0u64..40_000_000_000, 1..200)) {
         let (mut recording, _) = runs::good();

@@ -103,7 +103,7 @@ fn a_run_is_compared_with_its_board_else_with_the_same_core() {
     assert_eq!(comparable(None, None, None), None);
 }
 
-/// Figures of tasks in the kernel, of co-kernels and of hypervisors are not compared with those of a Linux thread.
+/// Figures of tasks in the kernel, of co-kernels and of hypervisors are not compared with figures of a Linux thread.
 #[test]
 fn other_quantities_and_kernels_are_left_out() {
     for flavour in [None, Some(Flavour::PreemptRt), Some(Flavour::Stock)] {

@@ -49,7 +49,7 @@ fn nqueens(settings: &NqueensSettings) -> String {
     format!("{} queens by {mode}, {threads}{batch}", settings.n)
 }
 
-/// Returns what a reader must know first: errors, missing data, throttling.
+/// Returns the warnings that a reader must see first: errors, missing data, throttling.
 pub fn warnings(bench: &Bench) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     for (number, check) in bench.wrong().take(8) {

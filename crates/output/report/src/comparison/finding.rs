@@ -191,14 +191,14 @@ fn worth(a: &Sampled, b: &Sampled) -> String {
 fn heat(row: &ComparisonRow, heat: &Covariate, group: usize, [a, b]: [&str; 2]) -> String {
     let is_more = heat.all.value >= 1.0;
     let step = Ratio { value: heat.step, interval: None, ..heat.all };
-    let step = format!("from {} °C on values are {} with either", heat.at, changed(&step, times(row)).text);
+    let step = format!("from {} °C on, values are {} with either", heat.at, changed(&step, times(row)).text);
     let numbers =
         |of: Option<&Sampled>, below: u64| of.map_or_else(String::new, |s| format!(" ({below} of {})", count(s.n)));
     let of_a = format!("{a}{}", numbers(row.groups.first(), heat.n_below.0));
     let of_b = format!("{b}{}", numbers(row.groups.get(group), heat.n_below.1));
     let (dear, cheap) = if is_more { (of_b, of_a) } else { (of_a, of_b) };
     let below = format!(
-        "below it the ratio of {dear} to {cheap} is {}, and over all temperatures {}",
+        "below it, the ratio of {dear} to {cheap} is {}, and over all temperatures, it is {}",
         oriented(&heat.below, !is_more),
         three(if is_more { heat.all.value } else { 1.0 / heat.all.value })
     );

@@ -22,7 +22,7 @@ pub enum Decision {
 }
 
 /// Formats a comparison for a terminal of 80×24, in at most [`SUMMARY_LINES`] lines if there are 80 columns or more.
-/// `full` is the command that shows all of it. The text ends in a newline.
+/// `full` is the command that shows the whole comparison. The text ends in a newline.
 pub fn comparison_summary(comparison: &Comparison, decision: Decision, full: &str, style: TextStyle) -> String {
     let part = |write: &dyn Fn(&mut Page)| {
         let mut page = Page::new(style);

@@ -75,7 +75,7 @@ fn held(experiment: &Experiment, repetition: &Repetition) -> Option<String> {
     let times = plural(count, "time", "times");
     let named = match (by, aside) {
         (Some(by), Some(aside)) if quanta > 0 => {
-            format!("; {quanta} of them {aside} long, as caused by {}", line(&by.by))
+            format!("; {quanta} of these times were {aside} long, as caused by {}", line(&by.by))
         }
         _ => "; no readable setting explains that".into(),
     };

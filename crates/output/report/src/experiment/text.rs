@@ -48,7 +48,7 @@ pub(super) fn settings(experiment: &Experiment) -> String {
     format!("scale {}, RR quantum {quantum}, {limit}", experiment.scale_ns)
 }
 
-/// Formats two lines per thread as the program of the course does, in the order in which the threads ended.
+/// Formats two lines per thread as the original program does, in the order in which the threads ended.
 fn seed_lines(experiment: &Experiment, repetition: &Repetition) -> String {
     let mut pairs: Vec<(&PlannedThread, &RanThread)> = experiment.threads.iter().zip(&repetition.threads).collect();
     pairs.arrange_by_key(|(_, ran)| ran.released_ns.0.saturating_add(ran.elapsed_ns.0));

@@ -105,7 +105,7 @@ pub(super) fn method(fleet: &Fleet) -> Vec<String> {
         format!(
             "An outlier is later than expected by chance for the worst of so many boards under the same load and settings, if the logarithm of a \
              worst wakeup follows a Gumbel distribution, as the largest of many values does, or has a lighter tail: p is simulated for the \
-             number of boards (ten or more) and corrected for {} (Benjamini–Hochberg); of equal boards, some outlier is reported in at most 5 %. With one run per board, a rare event on one board of ten looks the same: \
+             number of boards (ten or more) and corrected for {} (Benjamini–Hochberg); with equal boards, an outlier is reported in at most 5 % of cases. With one run per board, a rare event on one board of ten looks the same: \
              measure an outlier again before drawing conclusions.",
             plural(fleet.outlier_tests, "board and load", "boards and loads")
         ),

@@ -22,7 +22,7 @@ pub struct HistoryResult<'a> {
     alarms_per_year: f64,
     /// Number of series with enough runs to be watched.
     watched: usize,
-    /// Runs by machine and settings, the group with the most recent run first.
+    /// Runs by machine and settings, with the group of the most recent run first.
     groups: Vec<HistoryGroupPart<'a>>,
     /// Sentences on what changed.
     sentences: Vec<String>,

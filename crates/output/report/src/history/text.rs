@@ -7,7 +7,7 @@ use crate::words::capital;
 use punctual_model::history::{Figure, History, HistoryGroup, HistorySeries, RunSummary};
 use punctual_units::Nanos;
 
-/// Maximum number of runs listed per group, the most recent ones.
+/// Maximum number of runs listed per group; the most recent runs are listed.
 const MOST_RUNS: usize = 40;
 const COLUMN: usize = 11;
 /// Width in columns of the fields before the figures: time, ID and kernel.

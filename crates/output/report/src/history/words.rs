@@ -9,7 +9,7 @@ use punctual_model::history::{
 use punctual_stats::LEARNT;
 use punctual_units::Nanos;
 
-/// Reports every shift with its machine, or that no shift was found.
+/// Reports every shift and its machine, or states that no shift was found.
 pub fn sentences(history: &History) -> Vec<String> {
     let said = |group: &HistoryGroup| {
         let found = group.series.iter().flat_map(shifts);
@@ -38,7 +38,8 @@ fn shifts(series: &HistorySeries) -> impl Iterator<Item = String> {
     series.shifts.iter().enumerate().map(|(n, s)| shift(&name(series), tail(series.figure), n, s))
 }
 
-/// Reports the shifts of a series, which shift would be detected, and how often the next run was within its bound.
+/// Reports the shifts of a series, the smallest shift that would be detected, and how often the next run was within its
+/// bound.
 pub fn of_series(series: &HistorySeries) -> Vec<String> {
     let name = name(series);
     let mut all: Vec<String> = shifts(series).collect();

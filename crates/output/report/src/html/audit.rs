@@ -5,7 +5,8 @@ use crate::words;
 use punctual_model::{Evidence, Finding, Severity, State};
 use punctual_units::Arrange;
 
-/// Formats the most important failures first; collapsed parts contain what else needs attention, and the rest in brief.
+/// Formats the most important failures first; collapsed parts contain the other findings that need attention and, in
+/// brief, all remaining findings.
 pub fn findings(all: &[Finding]) -> String {
     if all.is_empty() {
         return String::new();
@@ -74,7 +75,7 @@ fn severity(severity: Severity) -> &'static str {
     }
 }
 
-/// Lists rules by state; their findings are in `punctual audit --full`.
+/// Lists rules by state; `punctual audit --full` shows their findings.
 fn names(findings: &[&Finding]) -> String {
     let one = |state: State| {
         let named = findings.iter().filter(|f| f.state == state).map(|f| format!("<code>{}</code>", esc(&f.id)));

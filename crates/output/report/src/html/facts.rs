@@ -85,8 +85,8 @@ pub fn method(recording: &Recording) -> String {
     .concat()
 }
 
-/// Returns the basis and the assumption of the verdicts that are valid whenever the run ends; `None` if it has no such
-/// claims.
+/// Returns the basis and the assumption of the verdicts that are valid whenever the run ends; `None` if the run has no
+/// such claims.
 fn claims_rest_on(recording: &Recording) -> Option<String> {
     let claims = &recording.run.settings.claims;
     let is_quantile = |claim: &Claim| matches!(claim.quantity, Quantity::Quantile { .. });
@@ -164,7 +164,7 @@ fn cost(cost: &OwnCost) -> String {
     let wakeups = plural(cost.context_wakeups, "wakeup", "wakeups");
     let rows = facts(&[
         ("CPU time of the measuring threads", cost.measuring_cpu_ns.map(|n| nanos(Some(n)))),
-        ("Sampler of the counters", Some(format!("{wakeups}, {} of CPU time", nanos(cost.context_cpu_ns)))),
+        ("Thread that samples the counters", Some(format!("{wakeups}, {} of CPU time", nanos(cost.context_cpu_ns)))),
         ("The sampler ran on", Some(cost.context_cpus.clone())),
         ("Resident and locked memory", Some(format!("{}, {}", size(cost.rss_bytes), size(cost.locked_bytes)))),
         ("Time to the first sample", cost.start_to_first_sample_ns.map(|n| Nanos(n).to_string())),

@@ -13,8 +13,8 @@ use punctual_model::Outcome;
 const SHOWN: [usize; 3] = [0, 2, 3];
 const MOST_ROWS: usize = 10;
 
-/// Formats all rows. If there are many, one row per load, and all rows in a collapsed part; for very many CPUs also a
-/// heat map.
+/// Formats all rows. If there are many, formats one row per load, with all rows in a collapsed part, and for very many
+/// CPUs also a heat map.
 pub fn table(page: &Page) -> String {
     let figures = &page.figures;
     if figures.cells.is_empty() {

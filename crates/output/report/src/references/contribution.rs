@@ -37,7 +37,7 @@ const PARAMETERS: &[&str] = &[
 
 const QUANTILES: [f64; 5] = [0.5, 0.9, 0.99, 0.999, 0.9999];
 
-/// Minimum number of wakeups of a CPU that count as a measurement, as in the file format.
+/// Minimum number of wakeups of a CPU for a measurement to count, as in the file format.
 const FEWEST: u64 = 100;
 
 /// Parts of a run that are not written to the contributed file.

@@ -193,16 +193,16 @@ fn comparable(recording: &Recording, all: &[Entry]) -> String {
     what.push(of_tuning(recording, all));
     what.extend(of_cpus(recording, all));
     if run.virtual_time.is_some() {
-        what.push("this run is of an emulator's virtual time".into());
+        what.push("this run was measured in an emulator's virtual time".into());
     } else if let Some(hypervisor) = run.machine.virtualisation.as_ref().filter(|v| *v != "none") {
-        what.push(format!("this run is of a virtual machine (`{hypervisor}`)"));
+        what.push(format!("this run was measured in a virtual machine (`{hypervisor}`)"));
     }
     let release = run.machine.kernel_release.as_ref();
     if let Some(release) = release.filter(|r| all.iter().all(|(_, p)| p.kernel.as_ref() != Some(r))) {
         what.push(format!("none of them states this run's kernel `{release}`"));
     }
     if all.iter().all(|(_, p)| p.tool.as_ref() != Some(&run.tool.name)) {
-        what.push("the published ones were measured with other tools".into());
+        what.push("the published figures were measured with other tools".into());
     }
     format!("How comparable they are: {}.", what.join("; "))
 }
@@ -215,7 +215,7 @@ fn of_loads(recording: &Recording, all: &[Entry]) -> String {
     let number = |class| all.iter().filter(|(_, p)| p.load_class() == class).count();
     let theirs = [LoadClass::Idle, LoadClass::Loaded, LoadClass::NotStated].map(|class| (number(class), class.name()));
     let theirs: Vec<String> = theirs.iter().filter(|(n, _)| *n > 0).map(|(n, name)| format!("{n} {name}")).collect();
-    format!("this run's load is {own}, the published ones are {}", theirs.join(", "))
+    format!("this run's load is {own}, the published loads are {}", theirs.join(", "))
 }
 
 /// Compares the wakeups of the busiest thread, or the duration, with the longest published measurement.
@@ -229,14 +229,14 @@ fn shorter(recording: &Recording, all: &[Entry]) -> Option<String> {
     let own = phases.iter().flat_map(|p| &p.cpus).map(|c| of_cpu(c.cpu)).max().unwrap_or(0);
     if let Some(most) = most.filter(|most| (own as f64) * SHORTER < *most as f64) {
         return Some(format!(
-            "this run has {} per CPU, the longest published one {}",
+            "this run has {} per CPU, the longest published measurement {}",
             plural(own, "wakeup", "wakeups"),
             count(most)
         ));
     }
     let length = phases.iter().map(|p| recorded_ns(recording, p)).fold(0, u64::saturating_add);
     let seconds = longest.filter(|s| most.is_none() && length > 0 && (length as f64) * SHORTER < (*s as f64) * 1e9)?;
-    Some(format!("this run lasted {}, the longest published one {}", Nanos(length), Nanos::from_secs(seconds)))
+    Some(format!("this run lasted {}, the longest published measurement {}", Nanos(length), Nanos::from_secs(seconds)))
 }
 
 fn of_tuning(recording: &Recording, all: &[Entry]) -> String {
@@ -254,6 +254,7 @@ fn of_cpus(recording: &Recording, all: &[Entry]) -> Option<String> {
     let theirs: BTreeSet<u64> = all.iter().filter_map(|(_, p)| p.threads).collect();
     let (least, most) = (theirs.first()?, theirs.last()?);
     let range = if least == most { least.to_string() } else { format!("{least} to {most}") };
-    (own > 0 && theirs.iter().any(|n| *n != own))
-        .then(|| format!("this run measured {}, the published ones {range} threads", plural(own, "CPU", "CPUs")))
+    (own > 0 && theirs.iter().any(|n| *n != own)).then(|| {
+        format!("this run measured {}, the published measurements {range} threads", plural(own, "CPU", "CPUs"))
+    })
 }

@@ -32,7 +32,7 @@ pub(crate) struct PublishedPart {
     core: Option<&'static str>,
     /// Either `stock` or `PREEMPT_RT`; null if unknown.
     kernel: Option<&'static str>,
-    /// The run's worst wakeup; null if it has no comparable one.
+    /// The run's worst wakeup; null if it has no comparable wakeup.
     worst_ns: Option<u64>,
     /// The reason why there are no figures; null if there are some.
     note: Option<String>,

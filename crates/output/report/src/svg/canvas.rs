@@ -70,7 +70,7 @@ impl Canvas {
         self.out.push_str("</g>");
     }
 
-    /// Draws a path of steps, each with one `H`, with the value of each for the page's script; `unit` as in
+    /// Draws a path of steps, each with one `H`, with the value of each step for the page's script; `unit` is as in
     /// [`Canvas::axis_x`].
     pub fn steps(&mut self, class: &str, d: &str, name: &str, unit: &str, values: impl Iterator<Item = String>) {
         let (name, unit) = (clean::html(name), clean::html(unit));
@@ -105,7 +105,7 @@ impl Canvas {
         }
     }
 
-    /// Draws the ticks of a horizontal axis: lines as one path, and the text of each at the height `at`.
+    /// Draws the ticks of a horizontal axis: lines as one path, and the label of each at the height `at`.
     pub fn ticks_x(&mut self, class: &str, all: &[(f64, String)], ends: (f64, f64), at: f64) {
         let places: Vec<f64> = all.iter().map(|(x, _)| *x).collect();
         self.verticals(class, &places, ends);

@@ -57,8 +57,8 @@ fn frame(span: &Span, most: f64) -> Frame {
     }
 }
 
-/// Returns a falling staircase through the corners; corners closer than a pixel are omitted. Its steps are relative,
-/// which needs half as many digits; each begins at the pixel where the previous one ends.
+/// Returns a falling staircase through the corners; corners closer than a pixel are omitted. Its coordinates are
+/// relative, which needs half as many digits; each step begins at the pixel where the previous step ends.
 fn falling(frame: &Frame, corners: &[(f64, f64)]) -> String {
     let tenth = |at: f64| (at * 10.0).round() / 10.0;
     let (mut x, mut y) = (tenth(frame.x.at(corners.first().map_or(1.0, |c| c.0))), tenth(frame.y.at(1.0)));

@@ -20,7 +20,7 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// Draws the grid; everything drawn from here to [`Frame::axes`] moves with the horizontal axis. `unit` as in
+    /// Draws the grid; everything drawn from here to [`Frame::axes`] moves with the horizontal axis. `unit` is as in
     /// [`Canvas::axis_x`].
     pub fn grid(
         &self,

@@ -17,7 +17,7 @@ struct Bars<'a> {
     raw: Option<Vec<u64>>,
 }
 
-/// Draws the chart; `name` is the name of the load, `picked` are the CPUs drawn individually.
+/// Draws the chart; `name` is the name of the load, and `picked` contains the CPUs that are drawn individually.
 pub fn chart(id: &str, name: &str, cells: &[&Cell], picked: &[CpuId], span: &Span) -> Chart {
     let bars: Vec<Bars> = cells.iter().filter_map(|cell| bars(cell, span)).collect();
     let (mine, rest): (Vec<_>, Vec<_>) = bars.iter().partition(|b| colour_of(picked, b.cell.cpu()).is_some());

@@ -1,8 +1,8 @@
 //! Draws OSADL's long-term view: latency on the horizontal axis in steps of a microsecond, number of wakeups on a
 //! logarithmic vertical axis, one colour per core.
 //!
-//! Source: the latency plots of OSADL's farm (osadl.org, "Latency plots"), from `cyclictest -h400`: so the axis ends at
-//! 400 µs.
+//! Source: the latency plots of OSADL's farm (osadl.org, "Latency plots"), from `cyclictest -h400`, which is why the
+//! axis ends at 400 µs.
 
 use super::axis::{Scale, plain, short_count};
 use super::canvas::Canvas;

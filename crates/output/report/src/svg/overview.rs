@@ -24,7 +24,7 @@ struct Line {
     counts: Vec<u64>,
 }
 
-/// Draws the chart; `None` without histograms. Loads have colours; CPUs have colours if there is one load.
+/// Draws the chart; `None` without histograms. Colours distinguish the loads or, if there is only one load, the CPUs.
 pub fn chart(id: &str, figures: &Figures) -> Option<Chart> {
     let span = &Span::of_releases(figures)?;
     let lines = lines(figures, span);

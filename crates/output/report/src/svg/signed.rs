@@ -82,8 +82,7 @@ pub fn chart(id: &str, all: &BTreeMap<CpuId, Known>) -> Option<Chart> {
             format!("bars at the ends: wakeups off the chart, {early} to the left and {late} to the right"),
         ),
     ];
-    let note = "latency-histogram draws times between wakeups. The order of wakeups is not recorded, so this chart draws each one \
-                relative to the median: a later wakeup makes the time before it longer and the time after it shorter by as much. \
+    let note = "latency-histogram draws times between wakeups. The order of wakeups is not recorded, so this chart draws each wakeup relative to the median: a later wakeup makes the interval before it longer, and the interval after it shorter by the same time. \
                 `punctual report --linuxcnc` bounds what latency-test shows.";
     Some(Chart { svg: canvas.finish(), legend, table: Table::default(), note: Some(note.into()) })
 }

@@ -24,7 +24,7 @@ pub fn chart(id: &str, name: &str, tail: &Tail) -> Option<Chart> {
     let frame = frame(fits)?;
     let title = format!("Shape of the tail by threshold, load {name}");
     let description = format!(
-        "Shape of generalised Pareto distributions fitted to what is later than a threshold, with 95 % intervals, over {} \
+        "Shape of generalised Pareto distributions fitted to the wakeups later than a threshold, with 95 % intervals, over {} \
          thresholds on CPU {} under load {name}. A tail with one cause has one shape that all intervals contain.",
         fits.len(),
         tail.cpu

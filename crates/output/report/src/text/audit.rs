@@ -93,7 +93,7 @@ fn one(page: &mut Page, finding: &Finding) {
     }
 }
 
-/// Prints what could not be judged: one line per state, or if `brief` what fits on one line.
+/// Prints what could not be judged: one line per state, or, if `brief` is set, only what fits on one line.
 fn unread(page: &mut Page, findings: &[Finding], brief: bool) {
     for (state, why) in [(State::Blocked, "BLOCKED (permission or lockdown)"), (State::Unknown, "UNKNOWN")] {
         let ids: Vec<&str> = of(findings, state).map(|finding| finding.id.as_str()).collect();

@@ -36,8 +36,8 @@ pub struct Place<'a> {
     pub page: Option<&'a str>,
 }
 
-/// Formats a run for a terminal of 80×24: at most [`SUMMARY_LINES`] lines from 80 columns on; [`super::text`] has
-/// everything, and is returned for a file without latencies. The text ends in a newline.
+/// Formats a run for a terminal of 80×24: at most [`SUMMARY_LINES`] lines from 80 columns on; [`super::text`] contains
+/// everything, and is used for a file without latencies. The text ends in a newline.
 pub fn summary(recording: &Recording, verdict: &Verdict, place: Place, style: TextStyle) -> String {
     let figures = Figures::new(recording, verdict);
     if figures.cells.is_empty() && recording.run.import.is_some() {

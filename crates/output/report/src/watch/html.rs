@@ -38,7 +38,7 @@ pub fn watch_html(watched: &Watched) -> String {
         ("series", "Over time", chart.unwrap_or_default()),
         ("figures", "Largest latencies", table(&by_cpu(watched))),
         ("maxima", "New maxima, newest first", list("", &maxima)),
-        ("application", "Application, the last moments at which it was late first", application),
+        ("application", "Application: moments at which it was late, newest first", application),
         ("notes", "Gaps and other events", list("", &gaps)),
         ("method", "Method", list("", &said)),
     ];

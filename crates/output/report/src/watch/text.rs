@@ -140,20 +140,20 @@ fn maxima(out: &mut String, watched: &Watched) {
     }
 }
 
-/// Formats what of an application is watched.
+/// Describes what is watched in an application.
 fn app_started(app: &WatchApp, pid: u32) -> String {
     let threads: Vec<&str> = app.threads.iter().map(|thread| thread.name.as_str()).collect();
     let claims = match (app.claims.as_slice(), app.is_proposed) {
         ([], _) => "no thread has a period, so only the program itself can say that it is late".to_owned(),
-        (claims, true) => format!("late if one is broken of '{}' (from the periods found)", claims.join("', '")),
-        (claims, false) => format!("late if one is broken of '{}'", claims.join("', '")),
+        (claims, true) => format!("late if one of '{}' is broken (from the periods found)", claims.join("', '")),
+        (claims, false) => format!("late if one of '{}' is broken", claims.join("', '")),
     };
     let says = match &app.no_marks {
         None => format!("a line `punctual: late` in trace_marker, or kill -USR1 {pid}"),
         Some(why) => format!("kill -USR1 {pid} ({why})"),
     };
     format!(
-        "watches the cycles of {} ({}): {claims}.\nKeeps and explains the {} before that, and before {says}.",
+        "watches the cycles of {} ({}): {claims}.\nKeeps and explains the {} before each such moment, and before {says}.",
         app.program,
         threads.join(", "),
         app.window_ns
@@ -195,7 +195,7 @@ fn moment(late: &AppLate) -> String {
     }
 }
 
-/// Sentences about the application and its cycles.
+/// Returns sentences about the application and its cycles.
 pub(super) fn about_application(app: &WatchApp) -> Vec<String> {
     let late = &app.late;
     let mut said = vec![format!(

@@ -122,7 +122,8 @@ fn culprit(group: &Culprit) -> String {
 /// Separates a sentence from its advice.
 const SEPARATOR: &str = " — ";
 
-/// Returns the advice at the end of the sentences, if there are several sentences and all have the same advice.
+/// Returns the advice at the end of the sentences, if there are several sentences, and all of them end with the same
+/// advice.
 fn advice<'a>(group: &Culprit<'a>) -> Option<&'a str> {
     let [first, others @ ..] = &group.late[..] else { return None };
     let at = first.sentence.find(SEPARATOR).filter(|_| !others.is_empty())?;

@@ -47,7 +47,7 @@ fn of<'a>(recording: &Recording, explained: &'a [Explained]) -> Vec<Late<'a>> {
 }
 
 /// Returns the sentence of the worst wakeup whose main cause contributed most to the total delay, and the shares of the
-/// causes in that delay (`None` if there is a single cause). Returns `None` if nothing is explained.
+/// causes in that delay (`None` if there is only one cause). Returns `None` if nothing is explained.
 pub(crate) fn dominant(late: &[Late]) -> Option<(String, Option<String>)> {
     let worst = late.first()?;
     let (shares, _) = shares(late.iter().map(|late| late.victim));
@@ -91,7 +91,7 @@ pub(crate) fn by_culprit<'a>(all: &'a [Late<'a>]) -> Vec<Culprit<'a>> {
     groups
 }
 
-/// Returns the cause that the sentence names; `None` if the unaccounted part is larger.
+/// Returns the cause that the sentence names; `None` if the unaccounted part of the delay is larger.
 pub(crate) fn main_cause(victim: &Victim) -> Option<&punctual_model::Cause> {
     let known = victim.causes.iter().find(|cause| cause.class != Class::Unaccounted)?;
     Some(known).filter(|cause| cause.ns >= victim.unaccounted_ns)

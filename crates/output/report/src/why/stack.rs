@@ -6,7 +6,7 @@ use crate::words::causes;
 use punctual_model::Class;
 use punctual_units::Nanos;
 
-/// A part of a bar: its length in any unit, and its text.
+/// A part of a bar: its length in an arbitrary unit, and its text.
 struct Part {
     class: Class,
     length: f64,
@@ -49,7 +49,8 @@ pub fn of_wakeups(title: &str, groups: &[Culprit]) -> String {
     bar(title, &classes.iter().map(part).collect::<Vec<_>>())
 }
 
-/// Names the most frequent culprit, if that is more specific than the class; without policy and pid, which vary.
+/// Names the most frequent culprit if its name is more specific than the class. Policy and PID are omitted, because
+/// they vary.
 fn named(class: Class, groups: &[&Culprit]) -> String {
     let mut names: Vec<(&str, usize)> = Vec::new();
     for group in groups {

@@ -8,7 +8,7 @@ use crate::words::{self, causes};
 use punctual_model::{Recording, Timeline, Victim};
 use punctual_units::Nanos;
 
-/// Number of culprits and parts of a delay shown; the page has all.
+/// Number of culprits and parts of a delay shown; the HTML page shows all.
 const MOST: usize = 5;
 
 /// Prints the section "Why" of a run's text report: a sentence about the worst wakeup that each culprit caused, and the

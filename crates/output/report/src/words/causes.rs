@@ -43,7 +43,7 @@ pub(crate) fn picture_notes(timeline: &Timeline) -> Vec<String> {
     let mut notes: Vec<String> = joined
         .map(|lane| {
             let many = crate::number::plural(lane.joined, "span", "spans");
-            format!("CPU {}: {many} too short to be visible merged with the next.", lane.cpu)
+            format!("CPU {}: {many} too short to be visible, merged with the next.", lane.cpu)
         })
         .collect();
     match timeline.cpus_left_out {

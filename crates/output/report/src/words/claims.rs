@@ -169,7 +169,7 @@ pub(super) fn undecided(recording: &Recording, claim: &Claim, cell: &CellJudgeme
         },
         Quantity::Exceedance { limit, .. } => match cell.upper {
             Some(most) => {
-                format!("{samples} {at} bound P(> {limit}) at {}, no lower{}", at_most(most), longer(claim, cell))
+                format!("{samples} {at} bound P(> {limit}) no lower than {}{}", at_most(most), longer(claim, cell))
             }
             None => format!("P(> {limit}) is not bounded by this run ({samples} {at})"),
         },

@@ -43,7 +43,7 @@ pub(super) fn grave(recording: &Recording) -> Vec<String> {
     sentences(recording, import.lost.iter().filter(is_grave).filter(|l| !reported(l)))
 }
 
-/// Reports every loss; threads with the same loss share a sentence.
+/// Reports everything that was lost; threads that lost the same share a sentence.
 pub fn lost(recording: &Recording) -> Vec<String> {
     recording.run.import.as_ref().map(|import| sentences(recording, import.lost.iter())).unwrap_or_default()
 }

@@ -27,7 +27,7 @@ pub(crate) fn from_figures(figures: &Figures) -> Vec<String> {
     all
 }
 
-/// Returns what the run does not show about other wakeup sources.
+/// Returns a sentence on what the run does not show about other wakeup sources.
 fn other_ways(via: Option<&WakeupSource>) -> String {
     match via {
         None | Some(WakeupSource::Nanosleep) => {

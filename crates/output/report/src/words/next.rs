@@ -3,8 +3,8 @@ use punctual_model::{Finding, Outcome, Recording, Severity, State, Verdict};
 /// A command to type next, and what it shows.
 pub(crate) type Step = (String, &'static str);
 
-/// Returns the next steps for a run, in order. `shown` are steps that show more of this run; they precede those that
-/// measure again. `run` is the run as its user names it.
+/// Returns the next steps for a run, in order. `shown` are steps that show more of this run; they precede the steps
+/// that measure again. `run` is the run as its user names it.
 pub(crate) fn next(recording: &Recording, verdict: &Verdict, run: &str, shown: Vec<Step>) -> Vec<Step> {
     let mut steps: Vec<Step> = Vec::new();
     let passed = verdict.outcome == Outcome::Pass;

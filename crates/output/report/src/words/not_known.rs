@@ -17,7 +17,7 @@ pub fn not_known(recording: &Recording) -> Vec<String> {
     phases.chain(damage).collect()
 }
 
-/// The CPUs with the same kind of gap, the number of their samples concerned, and the least latency of these.
+/// The CPUs with the same kind of gap, the number of samples that it affects, and the least latency of these samples.
 #[derive(Default)]
 struct Gap {
     cpus: Vec<CpuId>,

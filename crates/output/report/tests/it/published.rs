@@ -54,7 +54,7 @@ fn every_figure_has_its_source_and_how_comparable_it_is() {
     );
 }
 
-/// The figures measured under the most similar conditions are shown in full: for an idle run, those of idle runs.
+/// The figures measured under the most similar conditions are shown in full: for an idle run, the figures of idle runs.
 #[test]
 fn the_figures_with_the_most_similar_conditions_come_first() {
     let (mut recording, verdict) = run(PI, Some(false), 80_000);

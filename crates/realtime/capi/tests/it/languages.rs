@@ -21,7 +21,7 @@ fn rows() -> Vec<Row> {
     lines.map(row).collect()
 }
 
-/// Returns the names in the cells of a language, also those that a reason mentions.
+/// Returns the names in the cells of a language, including those that a reason mentions.
 fn names(language: usize) -> BTreeSet<String> {
     rows().iter().flat_map(|(_, cells)| quoted(&cells[language]).map(str::to_owned).collect::<Vec<_>>()).collect()
 }

@@ -18,7 +18,7 @@ use rustix::io::Errno;
 /// An event as reported by its source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Arrival {
-    /// When the kernel saw the event, CLOCK_MONOTONIC; `None` if the source has no time stamps.
+    /// Time at which the kernel saw the event, CLOCK_MONOTONIC; `None` if the source has no time stamps.
     pub at: Option<Nanos>,
     /// Number of events in this arrival: more than one if several occurred before the thread read them.
     pub events: u64,
@@ -28,7 +28,7 @@ pub struct Arrival {
     pub value: u64,
 }
 
-/// A source of events.
+/// A source of events for an interrupt task.
 pub trait Source: Send {
     /// Sleeps until there is an event and returns it. Makes one system call if an event is already available.
     ///

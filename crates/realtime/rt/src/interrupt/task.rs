@@ -1,4 +1,4 @@
-//! A thread that runs a body on every event and accounts for each.
+//! A thread that runs a body on every event and accounts for each event.
 
 use crate::interrupt::Source;
 use crate::task::{Cycle, End, Finished, Next, RESET, Shared, SpawnError, Task, TaskUsage, WorstCycle, launch};
@@ -13,9 +13,9 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 pub struct Interrupt {
     /// Number of the event, from 0; coalesced and lost events are counted, too.
     pub sequence: u64,
-    /// When the kernel saw the event, CLOCK_MONOTONIC; `None` if its source has no time stamps.
+    /// Time at which the kernel saw the event, CLOCK_MONOTONIC; `None` if its source has no time stamps.
     pub at: Option<Nanos>,
-    /// When the thread woke for the event, CLOCK_MONOTONIC.
+    /// Time at which the thread woke for the event, CLOCK_MONOTONIC.
     pub woke: Nanos,
     /// Number of further events that arrived before the thread woke, and for which the body does not run.
     pub coalesced: u64,
@@ -47,7 +47,7 @@ struct Events {
     failed: AtomicU64,
 }
 
-/// A started interrupt task.
+/// Handle of a started interrupt task.
 pub struct InterruptHandle {
     task: Task,
     events: Arc<Events>,
@@ -58,11 +58,11 @@ pub struct InterruptHandle {
 pub struct InterruptStats {
     /// Name of the task.
     pub name: String,
-    /// When the statistics were read, CLOCK_MONOTONIC.
+    /// Time at which the statistics were read, CLOCK_MONOTONIC.
     pub at: Nanos,
     /// Total number of events.
     pub events: u64,
-    /// Wakeups for which the body ran.
+    /// Number of wakeups for which the body ran.
     pub handled: u64,
     /// Number of events that arrived together with a handled one.
     pub coalesced: u64,
@@ -72,8 +72,8 @@ pub struct InterruptStats {
     pub latency: Histogram,
     /// Time from the wakeup to the body's return, ns.
     pub execution: Histogram,
-    /// The event with the largest latency: its number, and when the kernel saw it. `None` if no latency above zero was
-    /// recorded.
+    /// The event with the largest latency: its number, and the time at which the kernel saw it. `None` if no latency
+    /// above zero was recorded.
     pub worst: Option<WorstCycle>,
     /// Counters that the kernel keeps for the task's thread.
     pub usage: TaskUsage,
@@ -167,7 +167,7 @@ fn count(word: &AtomicU64, n: u64) {
 }
 
 impl InterruptHandle {
-    /// Returns the underlying task, which has the attributes and the name.
+    /// Returns the underlying task, which provides the attributes and the name.
     pub fn task(&self) -> &Task {
         &self.task
     }

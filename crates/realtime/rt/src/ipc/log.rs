@@ -65,29 +65,30 @@ struct Record {
 /// Counters of a [`Log`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LogCounts {
-    /// Records written.
+    /// Number of records written.
     pub written: u64,
-    /// Records dropped because a recorder was full.
+    /// Number of records dropped because a recorder was full.
     pub dropped: u64,
-    /// Records that could not be written to the output.
+    /// Number of records that could not be written to the output.
     pub failed: u64,
 }
 
 /// How long dropping a log waits for an output that accepts nothing.
 const STALLED: Duration = Duration::from_secs(2);
 
-/// A recorder's name, the receiver of its records, and the number of dropped records reported so far.
+/// A recorder's name, the receiver of its records, and the number of its dropped records that have been reported so
+/// far.
 type Source = (String, Receiver<Record>, u64);
 
 #[derive(Default)]
 struct Sources {
     all: Vec<Source>,
-    /// Records dropped by recorders that do not exist any more.
+    /// Number of records dropped by recorders that no longer exist.
     dropped: u64,
 }
 
-/// State shared by the log and its writing thread. The lock is never held while anything is written, since the output
-/// may accept nothing for ever.
+/// State shared by the log and its writing thread. The lock is never held while anything is written, because the output
+/// may stop accepting text indefinitely.
 #[derive(Default)]
 struct Common {
     sources: Mutex<Sources>,
@@ -224,7 +225,7 @@ fn write_all(common: &Common, mut output: impl Write) {
 
 impl Sources {
     /// Returns the lines of the waiting records, ordered by time, then one line per recorder with newly dropped
-    /// records. Forgets the recorders that do not exist any more.
+    /// records. Forgets the recorders that no longer exist.
     fn waiting(&mut self) -> Vec<(Nanos, String)> {
         let mut lines: Vec<(Nanos, String)> = Vec::new();
         self.all.retain_mut(|(name, receiver, reported)| {

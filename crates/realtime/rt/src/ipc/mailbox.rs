@@ -10,15 +10,15 @@ use std::collections::VecDeque;
 /// Counters of a [`Mailbox`]. `sent == received + dropped_oldest + waiting`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MailboxCounts {
-    /// Values put into the mailbox.
+    /// Number of values put into the mailbox.
     pub sent: u64,
-    /// Values taken out of the mailbox.
+    /// Number of values taken out of the mailbox.
     pub received: u64,
-    /// Values dropped because the mailbox was full ([`Overflow::DropNewest`]).
+    /// Number of values dropped because the mailbox was full ([`Overflow::DropNewest`]).
     pub dropped_newest: u64,
-    /// Waiting values dropped to make room ([`Overflow::DropOldest`]).
+    /// Number of waiting values dropped to make room ([`Overflow::DropOldest`]).
     pub dropped_oldest: u64,
-    /// Values returned to the sender because the mailbox was full ([`Overflow::Refuse`]).
+    /// Number of values returned to the sender because the mailbox was full ([`Overflow::Refuse`]).
     pub refused: u64,
 }
 

@@ -6,17 +6,17 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Counters of a [`queue`]. `sent` is the sum of `received`, the values still waiting, and the values dropped together
-/// with the queue.
+/// Counters of a [`queue`]. `sent` is the sum of `received`, the values that are still waiting, and the values dropped
+/// together with the queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueueCounts {
-    /// Values put into the queue.
+    /// Number of values put into the queue.
     pub sent: u64,
-    /// Values taken out of the queue.
+    /// Number of values taken out of the queue.
     pub received: u64,
-    /// Values dropped because the queue was full ([`Overflow::DropNewest`]).
+    /// Number of values dropped because the queue was full ([`Overflow::DropNewest`]).
     pub dropped: u64,
-    /// Values returned to the sender because the queue was full ([`Overflow::Refuse`]).
+    /// Number of values returned to the sender because the queue was full ([`Overflow::Refuse`]).
     pub refused: u64,
 }
 
@@ -60,7 +60,7 @@ pub enum CapacityError {
     /// A capacity of 0.
     #[error("the capacity is 0: it must be at least 1")]
     Zero,
-    /// There is not enough memory, or it may not be locked (mlockall(2), RLIMIT_MEMLOCK).
+    /// There is not enough memory, or it cannot be locked (mlockall(2), RLIMIT_MEMLOCK).
     #[error("not enough memory for {0} bytes: give a smaller capacity or, if all memory is locked, raise memlock")]
     Memory(usize),
     /// The policy needs a [`Mailbox`](crate::Mailbox).

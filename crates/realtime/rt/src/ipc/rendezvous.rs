@@ -282,8 +282,9 @@ impl<M, R> Drop for Server<'_, M, R> {
 /// A message, and the request through which it must be answered.
 pub type Received<'s, M, R> = (M, Request<'s, M, R>);
 
-/// A received message that awaits an answer. If it is dropped without one, its sender gets [`SendError::Unanswered`].
-#[must_use = "if this is dropped, if this is dropped, the sender gets no answer"]
+/// A received message that awaits an answer. If it is dropped without an answer, its sender gets
+/// [`SendError::Unanswered`].
+#[must_use = "if this is dropped, the sender gets no answer"]
 #[derive(Debug)]
 pub struct Request<'s, M, R> {
     server: &'s Server<'s, M, R>,

@@ -21,7 +21,7 @@ pub(super) fn isolated(machine: &Machine) -> Result<CpuList, String> {
     Ok(at_boot.iter().chain(since.iter()).collect())
 }
 
-/// Returns why a CPU that no list contains may nevertheless be isolated; `None` if it is not.
+/// Returns why a CPU that no list contains may nevertheless be isolated; `None` if there is no doubt.
 pub(super) fn doubt(machine: &Machine) -> Option<String> {
     // Version 1: without load balancing in the root, each group decides (cpusets(7)).
     let root = "/sys/fs/cgroup/cpuset/cpuset.sched_load_balance";

@@ -223,15 +223,15 @@ impl Rt {
 }
 
 /// Returns the signals that end the program. An ignored SIGHUP is not one of them: nohup(1) started the program, and a
-/// blocked SIGHUP would be received although it is ignored. SIGINT always is one, although shells make background jobs
-/// of scripts ignore it.
+/// blocked SIGHUP would be received although it is ignored. SIGINT is always one of them, although shells make
+/// background jobs of scripts ignore it.
 fn ending() -> uapi::SignalSet {
     let all = [uapi::Sig::Int, uapi::Sig::Term, uapi::Sig::Hup];
     uapi::SignalSet::new(if uapi::is_ignored(uapi::Sig::Hup) { &all[..2] } else { &all })
 }
 
-/// Blocks SIGINT, SIGTERM and SIGHUP (unless it is ignored: nohup(1)) in the calling thread and those it starts, so that
-/// [`Rt::until_signal`] receives them. Call it at the start of `main`.
+/// Blocks SIGINT, SIGTERM and SIGHUP (unless it is ignored: nohup(1)) in the calling thread and in the threads that it
+/// starts, so that [`Rt::until_signal`] receives them. Call it at the start of `main`.
 ///
 /// # Errors
 /// Cannot fail on Linux.

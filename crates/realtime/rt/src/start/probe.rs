@@ -5,7 +5,7 @@ use rustix::process::{Resource, getrlimit};
 use std::fs;
 use std::path::PathBuf;
 
-/// A machine to check.
+/// The machine that the checks examine; in tests, files that represent one.
 pub(crate) struct Machine {
     root: PathBuf,
     /// True if files and limits are those of the running machine and this process; false in tests.
@@ -106,7 +106,7 @@ impl Machine {
     /// SCHED_RR with a priority of at least `least` (proc_pid_stat(5), fields 40 and 41).
     ///
     /// Excludes the stopper of each CPU (migration/N, FIFO 99): every kernel has it, and it runs only to move threads.
-    /// The second value says why some threads may not be visible; `None` if all are.
+    /// The second value says why some threads may not be visible; `None` if all threads are visible.
     pub(crate) fn real_time_from(&self, least: u8) -> Result<(Vec<Foreign>, Option<String>), String> {
         let mut found = Vec::new();
         let mut unreadable = 0;

@@ -71,8 +71,8 @@ enum Server {
 }
 
 impl Server {
-    /// Reads the fair server's state from debugfs, which only root can access. Without it, the kernel's release number
-    /// can only show that the kernel has no fair server.
+    /// Reads the fair server's state from debugfs, which only root can access. Without access, the kernel's release
+    /// number can only show that the kernel has no fair server.
     fn of(machine: &Machine) -> Server {
         let Ok(names) = machine.names(SERVER) else {
             if machine.read(&format!("{SCHED}/features")).is_ok() || release(machine).is_some_and(|of| of < (6, 12)) {

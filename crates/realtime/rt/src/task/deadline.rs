@@ -21,11 +21,11 @@ use std::sync::atomic::Ordering::Relaxed;
 /// How the jobs of a task end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Jobs {
-    /// Jobs end by an absolute sleep until the next release. The duration is the tolerance: after an activation that is
-    /// later than this, the task skips releases. `None` if the deadline is the end of the period, where this is not
-    /// needed.
+    /// Each job ends with an absolute sleep until the next release. The duration is the tolerance: after an activation
+    /// that is later than this, the task skips releases. `None` if the deadline is the end of the period, where this is
+    /// not needed.
     Sleep(Option<Nanos>),
-    /// Jobs end by sched_yield(2).
+    /// Each job ends with sched_yield(2).
     Yield,
 }
 
@@ -71,7 +71,7 @@ where
     }
 }
 
-/// Runs jobs that end by a sleep. `sleep` returns false if a signal interrupted it.
+/// Runs jobs that end with a sleep. `sleep` returns false if a signal interrupted it.
 fn sleeping<F>(
     job: &Job<'_>,
     releases: &mut Releases,
@@ -112,7 +112,7 @@ where
     End::Cycles
 }
 
-/// Runs jobs that end by sched_yield(2). The kernel starts each job one period after the activation of the previous
+/// Runs jobs that end with sched_yield(2). The kernel starts each job one period after the activation of the previous
 /// one, so the times of all later releases move with it.
 fn yielding<F>(job: &Job<'_>, releases: &mut Releases, mut body: F) -> End
 where
@@ -212,7 +212,7 @@ impl Activations {
     }
 }
 
-/// Reads how long the calling thread has waited for a CPU so far.
+/// Reads for how long the calling thread has waited for a CPU so far.
 struct RunDelay(File);
 
 impl RunDelay {

@@ -22,7 +22,7 @@ pub enum End {
     Cycles,
     /// The task was late by a period, and its [`crate::Miss`] policy is [`crate::Miss::Stop`].
     Missed,
-    /// The task's source of events failed; [`crate::InterruptStats::failed`] has the error.
+    /// The task's source of events failed; [`crate::InterruptStats::failed`] contains the error.
     Failed,
     /// The task's body panicked with this message. Other tasks continue.
     Panicked(String),
@@ -94,7 +94,7 @@ pub struct TaskStats {
     pub name: String,
     /// Period of the task.
     pub period: Nanos,
-    /// When the statistics were read, CLOCK_MONOTONIC.
+    /// Time at which the statistics were read, CLOCK_MONOTONIC.
     pub at: Nanos,
     /// Releases, lateness and execution times.
     pub counted: Counted,

@@ -1,4 +1,4 @@
-//! Periodic tasks: a thread that runs a body at every release and accounts for each.
+//! Periodic tasks: a thread that runs a body at every release and accounts for each release.
 
 mod deadline;
 mod handle;

@@ -95,12 +95,12 @@ enum Number {
     WorstIndex,
 }
 
-/// The worst wakeup.
+/// The wakeup with the largest lateness.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorstCycle {
     /// Number of the release.
     pub index: u64,
-    /// When that release was due, CLOCK_MONOTONIC.
+    /// Time at which that release was due, CLOCK_MONOTONIC.
     pub scheduled: Nanos,
     /// Lateness of the wakeup.
     pub lateness: Nanos,
@@ -111,11 +111,11 @@ pub struct WorstCycle {
 pub struct Counted {
     /// Number of releases so far: `ran + skipped + pending`.
     pub released: u64,
-    /// Releases for which the body ran, including at most one that is still running.
+    /// Number of releases for which the body ran, including at most one that is still running.
     pub ran: u64,
     /// Number of skipped releases.
     pub skipped: u64,
-    /// Releases that are due and will still run.
+    /// Number of releases that are due and will still run.
     pub pending: u64,
     /// Number of times the body returned after the deadline of its release.
     pub deadline_misses: u64,

@@ -11,9 +11,10 @@ const SECOND: Nsecs = 1_000_000_000;
 pub struct Cycle {
     /// Number of the release, from 0, including skipped ones.
     pub index: u64,
-    /// When the release was due: `first + index × period` on CLOCK_MONOTONIC, however late earlier cycles were.
+    /// Time at which the release was due: `first + index × period` on CLOCK_MONOTONIC, however late earlier cycles
+    /// were.
     pub scheduled: Nanos,
-    /// When the thread woke for this release, CLOCK_MONOTONIC.
+    /// Time at which the thread woke for this release, CLOCK_MONOTONIC.
     pub woke: Nanos,
     /// Number of missed releases, for which the body will not run, between this one and the next that will run.
     pub skipped: u64,
@@ -76,7 +77,7 @@ pub(crate) struct Releases {
     next: u64,
     period: u64,
     index: u64,
-    /// Releases of an earlier miss that have not run yet.
+    /// Number of releases of an earlier miss that have not run yet.
     pending: u64,
     miss: Miss,
     target: Timespec,

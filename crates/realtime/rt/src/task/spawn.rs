@@ -110,7 +110,7 @@ impl<'a> PeriodicTask<'a> {
         self
     }
 
-    /// SCHED_DEADLINE only: ends each job by sched_yield(2), which gives up the rest of its runtime, instead of
+    /// SCHED_DEADLINE only: ends each job with sched_yield(2), which gives up the rest of its runtime, instead of
     /// sleeping until the next release. The kernel then starts each job one period after the activation of the previous
     /// one, so the times of the releases move: a late activation makes every later one equally late, tasks do not stay
     /// a fixed time apart, and the releases drift against [`Rt::epoch`] and [`crate::monotonic`], since NTP does not

@@ -6,13 +6,13 @@ use std::fs;
 /// The kernel's counters of a thread since its first release; `None` for a counter that the kernel does not report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TaskUsage {
-    /// Minor and major page faults; 0 if memory is locked and prefaulted.
+    /// Number of minor and major page faults; 0 if memory is locked and prefaulted.
     pub page_faults: Option<u64>,
-    /// Voluntary context switches: about one per release.
+    /// Number of voluntary context switches; about one per release.
     pub voluntary_switches: Option<u64>,
-    /// Involuntary context switches.
+    /// Number of involuntary context switches.
     pub involuntary_switches: Option<u64>,
-    /// Migrations to another CPU (CONFIG_SCHED_DEBUG); 0 if the thread is pinned.
+    /// Number of migrations to another CPU (CONFIG_SCHED_DEBUG); 0 if the thread is pinned.
     pub migrations: Option<u64>,
 }
 

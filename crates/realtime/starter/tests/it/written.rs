@@ -58,7 +58,7 @@ fn a_name_that_is_none_is_refused() {
     assert!(project("servo-2", Language::Rust).files().is_ok());
 }
 
-/// Cargo refuses these names: those of its own folders, and of crates that the library consists of.
+/// Cargo refuses these names: the names of its own folders, and of the crates of which the library consists.
 #[test]
 fn a_name_that_cannot_be_built_is_refused() {
     for name in ["build", "deps", "examples", "incremental"] {

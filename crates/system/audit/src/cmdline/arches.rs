@@ -108,8 +108,8 @@ pub(crate) fn only(word: &str) -> Option<String> {
     since(&key).map(|since| format!("{key} on {}", names(since)))
 }
 
-/// Explains why a kernel for this machine (`uname -m`) does not support a parameter that others do, as a sentence; `None`
-/// if it does, or that is unknown.
+/// Explains why a kernel for this machine (`uname -m`) does not support a parameter that others do, as a sentence;
+/// `None` if it does, or if that is unknown.
 pub(crate) fn lacks_on(word: &str, release: Option<Release>, machine: &str) -> Option<String> {
     let key = key(word);
     let since = since(&key)?;

@@ -96,7 +96,8 @@ impl Isolcpus {
     }
 }
 
-/// Activities kept off CPUs (enum hk_type of include/linux/sched/isolation.h, those of nohz_full= as one).
+/// Activities that are kept off certain CPUs (enum hk_type of include/linux/sched/isolation.h, those of nohz_full= as
+/// one).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Type {
     Noise,

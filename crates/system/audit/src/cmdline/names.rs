@@ -63,7 +63,8 @@ pub(crate) fn is_tuning(word: &str) -> bool {
 /// kernel/watchdog.c, kernel/irq/spurious.c, arch/x86/kernel/tsc.c.
 const PREFIXES: &[&str] = &["nosoftlockup", "nowatchdog", "noirqdebug", "irqpoll", "irqfixup", "notsc"];
 
-/// Returns the parameter of this release (of any listed one if `None`) that an unknown name was probably meant to be.
+/// Returns the parameter of this release (of any listed release if `None`) that an unknown name was probably meant to
+/// be.
 pub(crate) fn meant(word: &str, release: Option<Release>) -> Option<&'static str> {
     let key = key(word);
     if PREFIXES.iter().any(|name| key.starts_with(name)) {

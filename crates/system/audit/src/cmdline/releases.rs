@@ -30,9 +30,9 @@ const LISTED: [Release; 22] = [
     (7, 2),
 ];
 
-/// One parameter per line: its name and, unless every listed release has it, the first and the last one that do; an
-/// omitted bound is that of the list. The names are those of __setup(), early_param(), early_param_on_off() and
-/// core_param() outside arch/ and below arch/{x86,arm,arm64,riscv,powerpc,s390,loongarch}, of
+/// One parameter per line: its name and, unless every listed release has it, the first and the last release that have
+/// it; an omitted bound means the corresponding bound of the list. The names are those of __setup(), early_param(),
+/// early_param_on_off() and core_param() outside arch/ and below arch/{x86,arm,arm64,riscv,powerpc,s390,loongarch}, of
 /// Documentation/admin-guide/kernel-parameters.txt, and of module_param() in code that is always built in (kernel/rcu,
 /// kernel/workqueue.c, kernel/printk, kernel/time/clocksource.c, mm/kfence, mm/zswap.c, drivers/cpufreq/cpufreq.c,
 /// drivers/cpuidle, drivers/idle, drivers/acpi/processor_*.c, drivers/pci/pcie/aspm.c). No bounds are given for
@@ -68,7 +68,8 @@ const SINCE: &[(&str, Release)] = &[
 ];
 
 /// Parameters about mitigations of processor vulnerabilities, with the mainline release that added them on x86 (kpti,
-/// nospectre_bhb and ssbd: on 64-bit Arm). Stable releases and distributions took many of them over.
+/// nospectre_bhb and ssbd: on 64-bit Arm). Many of them were backported to stable releases and to distributions'
+/// kernels.
 const MITIGATED: &[(&str, Release)] = &[
     ("gather_data_sampling", (6, 5)),
     ("indirect_target_selection", (6, 15)),
@@ -98,11 +99,12 @@ const MITIGATED: &[(&str, Release)] = &[
     ("vmscape", (6, 17)),
 ];
 
-/// A parameter, the folder of arch/ if only that is meant, and stable releases with their first patch level that has it.
+/// A parameter, the folder of arch/ if the entry is for one architecture only, and the first patch level of each stable
+/// series that has the parameter.
 type Stable = (&'static str, Option<&'static str>, &'static [(u32, u32, u32)]);
 
-/// Stable releases that took a parameter over: commits 98af8452945c (5.2) and a2059825986a
-/// (5.3, on x86; powerpc had nospectre_v1 before).
+/// Stable releases to which a parameter was backported: commits 98af8452945c (5.2) and a2059825986a (5.3, on x86;
+/// powerpc had nospectre_v1 before).
 const STABLE: &[Stable] = &[
     ("mitigations", None, &[(3, 16, 68), (4, 4, 180), (4, 9, 176), (4, 14, 119), (4, 19, 43), (5, 0, 16), (5, 1, 2)]),
     ("nospectre_v1", Some("x86"), &[(4, 14, 137), (4, 19, 65), (5, 2, 7)]),
@@ -119,8 +121,8 @@ pub(crate) fn lacks_at(word: &str, (major, minor, patch): (u32, u32, u32), arch:
         .then(|| format!("{key} is supported since Linux {major}.{minor}.{since}, and this is {major}.{minor}.{patch}"))
 }
 
-/// Returns true for a parameter about a mitigation that mainline added after this release: only its patch level, or its
-/// distributor, shows if it has it.
+/// Returns true for a parameter about a mitigation that mainline added after this release: only the patch level or the
+/// distributor of the kernel shows whether it has the parameter.
 pub(crate) fn may_be_backported(word: &str, release: Release) -> bool {
     let key = key(word);
     MITIGATED.iter().any(|(name, since)| *name == key && release < *since)
@@ -174,7 +176,7 @@ pub(crate) fn has(word: &str, release: Release) -> bool {
     is_covered && !may_be_backported(&key, release) && find(&key).is_some_and(has)
 }
 
-/// Returns the parameters that a release may have, or those of all listed releases if the release is unknown.
+/// Returns the parameters that a release may have, or the parameters of all listed releases if the release is unknown.
 pub(super) fn of(release: Option<Release>) -> impl Iterator<Item = &'static str> {
     let has = move |parameter: &&Parameter| release.is_none_or(|release| parameter.lacks(release).is_none());
     parameters().iter().filter(has).map(|parameter| parameter.name)
@@ -194,7 +196,7 @@ pub(crate) fn lacks(word: &str, release: Release) -> Option<String> {
     Some(format!("{key} is supported {why}, but this is {}", show(release)))
 }
 
-/// Returns since which release Linux has a parameter, as `NAME since …`; `None` if every listed one has it.
+/// Returns since which release Linux has a parameter, as `NAME since …`; `None` if every listed release has it.
 pub(crate) fn since(word: &str) -> Option<String> {
     let key = key(word);
     let since = match SINCE.iter().find(|(name, _)| *name == key) {
@@ -205,8 +207,8 @@ pub(crate) fn since(word: &str) -> Option<String> {
 }
 
 impl Parameter {
-    /// Returns `since …` or `until …`; `None` if the release has the parameter, or is between one that has it and one
-    /// that does not.
+    /// Returns `since …` or `until …`; `None` if the release has the parameter, or is between a release that has it and
+    /// a release that does not.
     fn lacks(&self, release: Release) -> Option<String> {
         let before = self.first.and_then(|first| LISTED.iter().rev().find(|listed| **listed < first));
         let after = self.last.and_then(|last| LISTED.iter().find(|listed| **listed > last));
@@ -222,8 +224,8 @@ impl Parameter {
     }
 }
 
-/// Names the lists in which a parameter was looked up: those of the release or of its neighbours, or all lists if the
-/// release is outside their range.
+/// Names the lists in which a parameter was looked up: the lists of the release or of its neighbours, or all lists if
+/// the release is outside their range.
 pub(crate) fn searched(release: Option<Release>) -> String {
     let (first, last) = (LISTED[0], LISTED[LISTED.len() - 1]);
     let all = format!("{} to {}", show(first), show(last));

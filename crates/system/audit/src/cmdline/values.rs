@@ -23,7 +23,7 @@ const WORDS: &[(&str, &[&str])] = &[
     ("cpufreq.default_governor", &["performance", "powersave", "ondemand", "conservative", "schedutil", "userspace"]),
 ];
 
-/// Values with the first release that supports them; earlier ones reject or ignore them. kernel/sched/core.c,
+/// Values with the first release that supports them; earlier releases reject or ignore them. kernel/sched/core.c,
 /// arch/x86/kernel/tsc.c, drivers/cpufreq/intel_pstate.c.
 const ADDED: &[(&str, &str, Release)] = &[
     ("intel_pstate", "active", (5, 8)),
@@ -35,7 +35,7 @@ const ADDED: &[(&str, &str, Release)] = &[
 
 /// Parameters with a list of words, each of which begins with one of these (strncmp()); others are logged and ignored:
 /// intel_iommu_setup() of drivers/iommu/intel/iommu.c, parse_amd_iommu_options() of drivers/iommu/amd/init.c (for which
-/// `on`, that many guides name, is what it does anyway). The lists are those of all releases since 3.10.
+/// `on`, which many guides name, requests the default behaviour). The lists are those of all releases since 3.10.
 const LISTS: &[(&str, &[&str])] = &[
     (
         "intel_iommu",
@@ -96,7 +96,7 @@ pub(crate) fn refused(word: &str, release: Option<Release>) -> Option<String> {
     match name.as_str() {
         // get_option() of lib/cmdline.c requires a number.
         "loglevel" if number(value).is_none() => Some(format!(
-            "`{shown}` is rejected, as it is not a number: the level remains that of the kernel's configuration"
+            "`{shown}` is rejected, because it is not a number: the level remains that of the kernel's configuration"
         )),
         // skew_tick() of kernel/time/tick-sched.c.
         "skew_tick" if number(value).is_none() => {
@@ -108,7 +108,7 @@ pub(crate) fn refused(word: &str, release: Option<Release>) -> Option<String> {
         }
         // kstrtoint() of the whole value (kernel/params.c).
         "intel_idle.max_cstate" | "processor.max_cstate" if !is_integer(value) => {
-            Some(format!("`{shown}` is rejected, as it is not a number: no limit is set"))
+            Some(format!("`{shown}` is rejected, because it is not a number: no limit is set"))
         }
         // mitigations_parse_cmdline() of kernel/cpu.c.
         "mitigations" if !is_mitigations(value) && release.is_none_or(|release| release < VECTORS) => Some(format!(

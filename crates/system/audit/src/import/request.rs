@@ -11,7 +11,7 @@ pub(super) struct Request {
     pub group: &'static str,
     /// The setting as written in the profile: `vm.swappiness = 10`.
     pub what: String,
-    /// Where the profile has the setting: `realtime/tuned.conf, line 12`.
+    /// Place of the setting in the profile: `realtime/tuned.conf, line 12`.
     pub whence: String,
     pub reads: Value,
     pub cases: Vec<Value>,

@@ -1,4 +1,5 @@
-//! Chooses CPUs: whole cores, never the first CPU's, as far as possible from the rest of the machine's work.
+//! Chooses CPUs: whole cores, but never the core of the first CPU; cores that share no cache with the first CPU are
+//! preferred.
 
 use super::topology::{Core, Topology};
 use super::{PlanError, PlanWish};
@@ -81,22 +82,23 @@ fn why(chosen: &[&Core], boot: &Core, topology: &Topology) -> Vec<String> {
     let is_apart =
         |level: &dyn Fn(&Core) -> CpuList| all(&|core| !level(core).is_empty() && !shares(&level(core), boot));
     if is_apart(&|core| core.l3.clone()) {
-        why.push("their third-level cache is not the first CPU's".to_owned());
+        why.push("they do not share a third-level cache with the first CPU".to_owned());
     } else if is_apart(&|core| core.l2.clone()) {
-        why.push("their second-level cache is not the first CPU's".to_owned());
+        why.push("they do not share a second-level cache with the first CPU".to_owned());
     }
     let multi: Vec<String> =
         chosen.iter().filter(|core| core.cpus.len() > 1).map(|core| format!("CPU {}", core.cpus)).collect();
     if !multi.is_empty() {
         why.push(format!(
-            "whole cores ({}): a busy sibling uses execution units and caches of the core",
+            "whole cores ({}): a busy sibling competes for the core's execution units and caches",
             multi.join("; ")
         ));
     }
     why
 }
 
-/// Minimum number of CPUs to leave for everything else if possible: while one serves interrupts, the other is free.
+/// Minimum number of CPUs to leave for everything else if possible: while one of them serves interrupts, the other can
+/// run tasks.
 const ENOUGH: usize = 2;
 
 fn doubts(chosen: &[&Core], topology: &Topology, all: &CpuList) -> Vec<String> {
@@ -122,7 +124,7 @@ fn doubts(chosen: &[&Core], topology: &Topology, all: &CpuList) -> Vec<String> {
         doubts.push(format!("only CPU {housekeeping} is left for interrupts and everything else"));
     }
     if chosen.iter().any(|core| core.is_slow) {
-        doubts.push("a slow core is among the chosen ones".to_owned());
+        doubts.push("one of the chosen cores is slow".to_owned());
     }
     if topology.near.is_some() && chosen.iter().any(|core| is_far(core, topology)) {
         doubts.push("not enough cores are near the device".to_owned());

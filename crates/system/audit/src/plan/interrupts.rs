@@ -57,7 +57,8 @@ pub(crate) fn on(sight: &Sight, taken: &CpuList, housekeeping: &CpuList, doubts:
     plans
 }
 
-/// Kinds of devices whose drivers let the kernel spread their queues (irq_create_affinity_masks).
+/// Kinds of devices whose drivers let the kernel spread the interrupts of their queues over the CPUs
+/// (irq_create_affinity_masks).
 const SPREAD: &[&str] = &["nvme", "megasas", "mpt3sas", "smartpqi", "hisi_sas", "aacraid", "virtio"];
 
 fn movable(sight: &Sight, row: &Row, housekeeping: &CpuList) -> Movable {

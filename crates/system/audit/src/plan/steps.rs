@@ -10,13 +10,13 @@ use serde::Serialize;
 pub struct BootParameter {
     /// Parameter as written on the command line, such as `isolcpus=managed_irq,domain,3`.
     pub text: String,
-    /// Why the parameter has or may have no effect on this kernel.
+    /// Why the parameter has no effect on this kernel, or may have none; `None` if it has an effect.
     pub doubt: Option<String>,
 }
 
 /// Returns the parameters to add (Documentation/admin-guide/kernel-parameters.txt); an unknown flag makes older kernels
-/// ignore all of isolcpus. The second list gives the reasons for omitted parameters, which have no effect on this
-/// kernel.
+/// ignore all of isolcpus. For each parameter that is omitted because it has no effect on this kernel, the second list
+/// gives the reason.
 pub(super) fn parameters(sight: &Sight, plan: &CpuPlan) -> (Vec<BootParameter>, Vec<String>) {
     let (isolated, housekeeping) = (&plan.isolated, &plan.housekeeping);
     let taken: CpuList = isolated.iter().chain(plan.siblings_off.iter()).collect();
@@ -51,7 +51,7 @@ pub fn proposes(profile: Profile, name: &str) -> bool {
     }
 }
 
-/// Returns true if the kernel's release is `wanted` or later, as is assumed if it is unknown.
+/// Returns true if the kernel's release is `wanted` or later, or is unknown.
 fn is_since(sight: &Sight, wanted: (u32, u32)) -> bool {
     running(sight).is_none_or(|release| release >= wanted)
 }
@@ -82,7 +82,7 @@ pub(super) fn commands(sight: &Sight, plan: &CpuPlan) -> Vec<String> {
 }
 
 /// Explains why an isolated cpuset partition of cgroup v2 cannot keep other tasks off the CPUs without a reboot
-/// (isolated since Linux 6.1, commit f28e22441f35).
+/// (isolated partitions exist since Linux 6.1, commit f28e22441f35).
 pub(super) fn no_partition(sight: &Sight) -> Option<String> {
     let controllers = sight.text("/sys/fs/cgroup/cgroup.controllers", &mut Notes::default()).unwrap_or_default();
     if !controllers.split_whitespace().any(|name| name == "cpuset") {

@@ -10,8 +10,8 @@ use crate::sight::{Notes, Sight, config_gap};
 use crate::{Context, Offers, Rules};
 use punctual_machine::{BuiltIn, KernelConfig, Machine, parameters, scrub};
 
-/// Releases since which a parameter has its present effect, although earlier ones accept the name: before Linux 5.14,
-/// iommu.strict= worked on arm64 only; efi=noruntime is older than its handler.
+/// First releases in which a parameter has its present effect; earlier releases accept the name only: before Linux
+/// 5.14, iommu.strict= worked on arm64 only; efi=noruntime is older than its handler.
 const SINCE: &[(&str, Release)] = &[("efi", (3, 12)), ("iommu.strict", (5, 14))];
 
 /// First release with the flag `managed_irq`: an unknown flag makes earlier kernels ignore all of isolcpus= (commit
@@ -26,12 +26,13 @@ pub struct Misfit {
 }
 
 impl Rules {
-    /// Explains why the running kernel does not support a parameter, as written on its command line; `None` if it does.
+    /// Explains why the running kernel does not support a parameter, given as written on the command line; `None` if it
+    /// supports the parameter.
     pub fn misfit(&self, machine: &dyn Machine, context: &Context, word: &str) -> Option<Misfit> {
         misfit(&self.sight(machine, context, Offers::default()), word)
     }
 
-    /// Explains why a change of the boot loader's files cannot remove the parameter `name`; `None` if it can.
+    /// Explains why a change to the boot loader's files cannot remove the parameter `name`; `None` if it can.
     pub fn kept(&self, machine: &dyn Machine, context: &Context, name: &str) -> Option<Misfit> {
         kept(&self.sight(machine, context, Offers::default()), name)
     }
@@ -49,8 +50,8 @@ fn built_in(sight: &Sight) -> Option<BuiltIn> {
     sight.config().as_ref().ok().and_then(KernelConfig::built_in)
 }
 
-/// Explains why the kernel ignores the boot loader's line, in which a parameter would be changed; `None` if it does
-/// not.
+/// Explains why the kernel ignores the boot loader's line, in which a parameter would be changed; `None` if the kernel
+/// uses that line.
 pub(crate) fn ignored(sight: &Sight) -> Option<Misfit> {
     let BuiltIn::Instead(_) = built_in(sight)? else { return None };
     let config = sight.config().as_ref().ok()?;
@@ -62,7 +63,8 @@ pub(crate) fn ignored(sight: &Sight) -> Option<Misfit> {
     Some(Misfit { is_certain: true, why })
 }
 
-/// Lists the releases and architectures that have a parameter, as far as those of this kernel are unknown.
+/// Lists the releases that have a parameter if this kernel's release is unknown, and the architectures that have it if
+/// this kernel's architecture is unknown.
 pub(crate) fn conditions(sight: &Sight, word: &str) -> impl Iterator<Item = String> {
     let is_arch_known = sight.text("/proc/sys/kernel/arch", &mut Notes::default()).is_ok();
     let since = running(sight).is_none().then(|| releases::since(word)).flatten();
@@ -70,8 +72,8 @@ pub(crate) fn conditions(sight: &Sight, word: &str) -> impl Iterator<Item = Stri
     since.into_iter().chain(only)
 }
 
-/// Words that are built in behind the boot loader's line overrule it, and so do those before it where the first of
-/// several counts (kernel/sched/isolation.c, housekeeping_setup).
+/// Explains why a built-in word overrides `word`. Built-in words behind the boot loader's line always override it;
+/// those before it do so for parameters whose first value counts (kernel/sched/isolation.c, housekeeping_setup).
 fn overruled(sight: &Sight, word: &str) -> Option<Misfit> {
     const FIRST: &[&str] = &["isolcpus", "nohz_full"];
     let (line, place) = match built_in(sight)? {
@@ -84,20 +86,21 @@ fn overruled(sight: &Sight, word: &str) -> Option<Misfit> {
     (other != word).then_some(Misfit { is_certain: true, why })
 }
 
-/// If the boot loader passes no line, the kernel uses the built-in one, which any word of the boot loader would replace.
+/// Explains why a change would replace the built-in line: if the boot loader passes no line, the kernel uses the
+/// built-in one, and any word that the boot loader passed would replace the whole built-in line.
 fn replaced(sight: &Sight) -> Option<Misfit> {
     let BuiltIn::Default(line) = built_in(sight)? else { return None };
     let is_used = sight.cmdline().is_ok_and(|running| running.trim() == line.trim());
     let why = format!(
-        "the boot loader passes no parameter, so the kernel uses those of CONFIG_CMDLINE, all of which a first one would replace: pass `{}` with the change",
+        "the boot loader passes no parameters, so the kernel uses CONFIG_CMDLINE; any parameter that is passed would replace all of it: pass `{}` with the change",
         scrub(&line)
     );
     is_used.then_some(Misfit { is_certain: true, why })
 }
 
-/// The next step where no boot file can change a parameter.
+/// What to do if no boot file can change a parameter.
 const ELSEWHERE: &str =
-    "which no boot file changes: build the kernel with another CONFIG_CMDLINE, or boot another kernel";
+    "which no boot file can change: build the kernel with another CONFIG_CMDLINE, or boot another kernel";
 
 /// Explains why the parameter `name` cannot be removed from the boot loader's line.
 pub(crate) fn kept(sight: &Sight, name: &str) -> Option<Misfit> {
@@ -108,7 +111,7 @@ pub(crate) fn kept(sight: &Sight, name: &str) -> Option<Misfit> {
     Some(Misfit { is_certain: true, why })
 }
 
-/// Returns the last word of a line that sets the same parameter.
+/// Returns the last word of a line that sets the same parameter as `word`.
 fn same(line: &str, word: &str) -> Option<String> {
     parameters(line).iter().rev().find(|other| key(other) == key(word)).map(|other| scrub(other))
 }

@@ -85,8 +85,9 @@ fn cache(sight: &Sight, cpu: CpuId, level: i64) -> CpuList {
     CpuList::new()
 }
 
-/// Returns the scheduler's capacity (arm64, hybrid x86), else the firmware's, else the highest frequency. The units
-/// differ, but all CPUs of a machine have the same files.
+/// Returns the CPU's capacity as the scheduler reports it (arm64, hybrid x86) or, failing that, the firmware; otherwise
+/// the CPU's highest frequency. The units differ, but they are the same for all CPUs of a machine, which have the same
+/// files.
 fn capacity(sight: &Sight, cpu: CpuId) -> Option<i64> {
     let files = ["cpu_capacity", "acpi_cppc/highest_perf", "cpufreq/cpuinfo_max_freq"];
     let mut unnoted = Notes::default();

@@ -219,7 +219,7 @@ fn sleep(line: &str, (relative, by_clock): (i64, i64)) -> Option<String> {
     Some(crate::calls::sleep(argument()?, argument()?))
 }
 
-/// Maximum number of reads of a thread's state until one finds it waiting.
+/// Maximum number of times that a thread's state is read in the attempt to find the thread waiting.
 const LOOKS: usize = 64;
 
 /// Reads the line of proc_pid_syscall(5), which is `running` for a thread that does not wait.
@@ -252,15 +252,14 @@ fn sleeps(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
         }
         Ok(texts)
     });
-    listed(found, "how its threads sleep", notes)
+    listed(found, "how the application's threads sleep", notes)
 }
 
 const CALLS: usize = 6;
 
 fn recorded<'s>(sight: &'s Sight) -> Result<(&'s Calls, Vec<&'s Task>), Gap> {
-    let untraced = || {
-        Gap::new("its system calls", Cause::Hidden("they were not traced: use --pid with --window, as root".to_owned()))
-    };
+    let untraced =
+        || Gap::new("its system calls", Cause::Hidden("not traced: use --pid with --window, as root".to_owned()));
     let calls = sight.offers.calls.ok_or_else(untraced)?;
     if !calls.is_known() {
         return Err(Gap::new("/proc/sys/kernel/arch", Cause::Garbled("architecture whose system calls are known")));
@@ -277,10 +276,12 @@ fn calls(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
             (!first.is_empty()).then(|| format!("{} {}: {}{more}", task.name, task.tid, first.join(", ")))
         };
         let mut texts: Vec<String> = tasks.into_iter().filter_map(shown).collect();
-        texts.extend(Some(calls.lost()).filter(|lost| *lost > 0).map(|lost| format!("{lost} calls were not recorded")));
+        texts.extend(
+            Some(calls.lost()).filter(|lost| *lost > 0).map(|lost| format!("{lost} system calls were not recorded")),
+        );
         texts
     });
-    listed(found, "system calls of its real-time threads", notes)
+    listed(found, "system calls of the application's real-time threads", notes)
 }
 
 fn locks(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
@@ -302,5 +303,5 @@ fn locks(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
         }
         texts
     });
-    listed(found, "locks its real-time threads waited for", notes)
+    listed(found, "locks that the application's real-time threads waited for", notes)
 }

@@ -69,8 +69,8 @@ impl Persisted {
     }
 }
 
-/// kernel-install joins the lines of its file (90-loaderentry.install); the Raspberry Pi's firmware reads only the
-/// first.
+/// File of kernel-install, which joins its lines (90-loaderentry.install); the Raspberry Pi's firmware reads only the
+/// first line of its file.
 const JOINED: &str = "/etc/kernel/cmdline";
 
 fn is_one_line(file: &str, text: &str) -> bool {
@@ -164,7 +164,8 @@ fn noted(gap: Gap, notes: &mut Notes) -> Gap {
     gap
 }
 
-/// Returns the entry of the running kernel (Boot Loader Specification, type 1). GRUB expands variables in its options.
+/// Returns the boot entry of the running kernel (Boot Loader Specification, type 1). GRUB expands variables in its
+/// options.
 fn entries(sight: &Sight) -> Result<Option<Persisted>, Gap> {
     let names = match sight.names(ENTRIES) {
         Ok(names) => names,
@@ -182,7 +183,7 @@ fn entries(sight: &Sight) -> Result<Option<Persisted>, Gap> {
             return Ok(Some(found));
         }
     }
-    Err(Gap::new(ENTRIES, Cause::Garbled("entry of the running kernel that is understood")))
+    Err(Gap::new(ENTRIES, Cause::Garbled("entry for the running kernel that punctual understands")))
 }
 
 /// Expands the variables of GRUB's environment block, `name=value` per line; all others are left unchanged.

@@ -68,8 +68,8 @@ pub(super) fn with_open(sight: &Sight, reading: Reading) -> Reading {
     }
 }
 
-/// Returns the words that the kernel's log reports as unknown; `None` if it has no such line, or only a truncated one
-/// (printk takes 1,024 bytes).
+/// Returns the words that the kernel's log reports as unknown; `None` if the log has no line about them, or only a
+/// truncated one (printk takes 1,024 bytes).
 fn logged(sight: &Sight) -> Option<Vec<String>> {
     let lines = &sight.log().lines;
     let of = |start: &str| lines.iter().find_map(|line| line.strip_prefix(start));
@@ -96,7 +96,8 @@ fn unknown(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     Reading::Many(many)
 }
 
-/// Returns true if the kernel logs unknown parameters: since 5.14, or where a distributor has backported that.
+/// Returns true if the kernel logs unknown parameters: since 5.14, or in an older kernel to which a distributor has
+/// backported this.
 fn tells(sight: &Sight) -> Result<bool, Gap> {
     if logged(sight).is_some() {
         return Ok(true);
@@ -171,8 +172,8 @@ fn series(sight: &Sight) -> Option<(u32, u32)> {
     release(sight, &mut Notes::default()).ok().map(|(major, minor, _)| (major, minor))
 }
 
-/// Explains, as a sentence, why this kernel does not support a parameter: no kernel does, or this kernel's release,
-/// architecture or configuration lacks it.
+/// Explains, as a sentence, why this kernel does not support a parameter: no kernel supports it, or this kernel's
+/// release, architecture or configuration lacks it.
 pub(crate) fn unsupported(sight: &Sight, word: &str) -> Option<String> {
     if is_known(sight, word) {
         return None;
@@ -232,7 +233,7 @@ fn undecided(sight: &Sight, _: &With, _: &mut Notes) -> Reading {
     listed(words(sight, &mut Notes::default()).map(|words| words.iter().filter(is_open).map(|w| scrub(w)).collect()))
 }
 
-/// Returns the command line as given, not truncated to the length that the kernel takes.
+/// Returns the command line as given, not truncated to the length that the kernel accepts.
 fn whole(sight: &Sight) -> Result<String, Gap> {
     sight.cmdline()?;
     let read = sight.machine.read(CMDLINE);
@@ -258,7 +259,7 @@ fn length(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
 
 /// Maximum length of the command line in bytes: on x86 and 64-bit Arm, and on 32-bit Arm.
 const MAX: (usize, usize) = (2047, 1023);
-/// Number of bytes left below which the length counts as close to the limit.
+/// If fewer bytes than this are left, the length counts as close to the limit.
 const CLOSE: usize = 147;
 
 fn fits(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
@@ -294,7 +295,9 @@ fn number(length: usize) -> Value {
 fn limit(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     let known: Known = sight.text(ARCH, notes).map_err(Gap::expected).and_then(|_| {
         let limit = longest_cmdline(sight.machine);
-        limit.map(number).ok_or_else(|| Gap::new(ARCH, Cause::Garbled("architecture whose limit is known")))
+        limit
+            .map(number)
+            .ok_or_else(|| Gap::new(ARCH, Cause::Garbled("architecture whose command-line limit is known")))
     });
     Reading::One(known)
 }

@@ -86,7 +86,7 @@ fn read(sight: &Sight, notes: &mut Notes) -> Result<Found, Gap> {
 fn included(sight: &Sight, folder: &str, name: &str) -> Result<String, Gap> {
     let path = format!("{folder}/{name}");
     if name.contains('/') || name.starts_with('.') || !name.ends_with(".txt") {
-        return Err(Gap::new(path, Cause::Garbled("name of a text file beside config.txt")));
+        return Err(Gap::new(path, Cause::Garbled("name of a text file in the folder of config.txt")));
     }
     sight.text(&path, &mut Notes::default())
 }
@@ -187,7 +187,7 @@ fn word(sight: &Sight, notes: &mut Notes, of: fn(&Found) -> Result<&'static str,
 /// Returns the value of a setting; `None` if it is not set.
 ///
 /// # Errors
-/// If it is unknown whether its line applies.
+/// If it is unknown whether the setting's line applies.
 fn value<'f>(found: &'f Found, key: &str) -> Result<Option<&'f str>, Gap> {
     match found.lines.iter().find(|line| line.key() == key) {
         Some(Line { unless, .. }) if !unless.is_empty() => {

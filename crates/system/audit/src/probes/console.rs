@@ -35,7 +35,8 @@ fn is_serial(name: &str) -> bool {
     !is_virtual && !matches!(name, "" | "null" | "ttynull") && !name.starts_with("netcon")
 }
 
-/// Names of consoles with the options of the drivers that have them: drivers/tty/serial, and vendors' kernels.
+/// Names of consoles, each with the configuration options of the drivers that provide it, from drivers/tty/serial and
+/// vendors' kernels.
 const DRIVERS: &[(&str, &[&str])] = &[
     ("ttyAMA", &["SERIAL_AMBA_PL011_CONSOLE"]),
     ("ttyAML", &["SERIAL_MESON_CONSOLE", "AMLOGIC_SERIAL_MESON_CONSOLE"]),
@@ -59,7 +60,8 @@ const DRIVERS: &[(&str, &[&str])] = &[
     ("ttySTM", &["SERIAL_STM32_CONSOLE"]),
     ("ttymxc", &["SERIAL_IMX_CONSOLE"]),
 ];
-/// Architectures for which [`DRIVERS`] lists all drivers. Others have further drivers of consoles with these names.
+/// Architectures for which [`DRIVERS`] lists all drivers. On other architectures, further drivers provide consoles with
+/// these names.
 const ARCHITECTURES: &[&str] = &["X86", "ARM", "ARM64"];
 
 /// Returns true if the configuration has none of the drivers of this console.
@@ -198,8 +200,8 @@ fn level(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     }
 }
 
-/// Returns the log level that a word requests (init/main.c): `quiet` is CONSOLE_LOGLEVEL_QUIET, 4 unless built
-/// otherwise (an option since Linux 5.0), `debug` 10.
+/// Returns the log level that a word requests (init/main.c): `quiet` requests CONSOLE_LOGLEVEL_QUIET, which is 4 unless
+/// the kernel is configured otherwise (an option since Linux 5.0), and `debug` requests 10.
 fn asked_level(word: &str, built: &dyn Fn(&str) -> Option<i64>) -> Option<i64> {
     match word {
         "quiet" => Some(built("CONSOLE_LOGLEVEL_QUIET").unwrap_or(4)),

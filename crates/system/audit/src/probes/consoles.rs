@@ -1,4 +1,4 @@
-//! Consoles and who prints to them (fs/proc/consoles.c, kernel/printk/nbcon.c).
+//! Consoles and the contexts that print to them (fs/proc/consoles.c, kernel/printk/nbcon.c).
 
 use super::{Probe, With};
 use crate::reading::{Many, Reading, Value};

@@ -56,7 +56,7 @@ struct Lists<'a> {
 }
 
 impl Lists<'_> {
-    /// Returns a list's CPUs and records its errors.
+    /// Returns the CPUs of the list `name`, and records errors in that list.
     fn get(&mut self, name: &str) -> Option<CpuList> {
         // The first of several nohz_full= counts (kernel/sched/isolation.c, housekeeping_setup).
         let is_first = name == "nohz_full" && !self.scope.is_before((4, 15));
@@ -153,7 +153,7 @@ fn torn(list: &str, word: &str) -> Option<String> {
         .then(|| format!("`{}` after `{}` is a separate word: a blank ends a parameter", scrub(word), scrub(list)))
 }
 
-/// Returns what a list may contain; if the last CPU is unknown, it is assumed to be [`least_last`] plus `more`.
+/// Returns which CPUs a list may contain; if the last CPU is unknown, it is assumed to be [`least_last`] plus `more`.
 pub(super) fn scope(sight: &Sight, line: &str, possible: Option<&CpuList>, more: u32) -> Scope {
     let last = possible.and_then(|cpus| cpus.iter().last());
     let release = release(sight, &mut Notes::default()).ok().map(|(major, minor, _)| (major, minor));
@@ -164,8 +164,8 @@ pub(super) fn scope(sight: &Sight, line: &str, possible: Option<&CpuList>, more:
     Scope { last: last.map_or(least, |CpuId(n)| n), release, bits }
 }
 
-/// Returns NR_CPUS until Linux 6.2; with CPUMASK_OFFSTACK, and since 6.3, the number of possible CPUs (commit
-/// 596ff4a09b89); NR_CPUS is an upper bound if the CPUs are unknown.
+/// Returns the size of the kernel's CPU masks in bits: NR_CPUS until Linux 6.2; with CPUMASK_OFFSTACK, and since 6.3,
+/// the number of possible CPUs (commit 596ff4a09b89); NR_CPUS is an upper bound if the CPUs are unknown.
 fn bits(sight: &Sight, release: Option<Release>, last: Option<CpuId>) -> Option<u32> {
     let option = |name: &str| match sight.option(name, &mut Notes::default()) {
         Ok(Value::Text(value)) => Some(value),
@@ -261,7 +261,7 @@ fn contradictions(
     // Of `all` the kernel keeps the boot CPU (kernel/sched/isolation.c, housekeeping_setup).
     let is_all = first_parameter(line, "nohz_full").is_some_and(|value| ["all", "0-N"].contains(&value.as_str()));
     if !is_all && isolation.tickless().is_some_and(|cpus| cpus.contains(CpuId(0))) {
-        found.push("CPU 0 is in nohz_full=, but it keeps time".to_owned());
+        found.push("CPU 0 is in nohz_full=, but it is the timekeeping CPU".to_owned());
     }
     // Without isolcpus= the isolated CPUs may be those of a cpuset partition.
     let is_known = asked.is_some() || known.is_some();

@@ -105,7 +105,7 @@ fn add(deep: &mut Vec<State>, cpu: CpuId, (name, latency_us): (String, i64)) {
 }
 
 /// Returns the enabled states of one CPU with their exit latency, µs. Rules use it only with an idle driver, so a
-/// missing file proves nothing. Most CPUs have the same states, so the evidence lists each once.
+/// missing file proves nothing. Most CPUs have the same states, so the evidence lists each state once.
 fn states(sight: &Sight, cpu: CpuId, seen: &mut Vec<String>) -> Result<Vec<(String, i64)>, Gap> {
     let folder = format!("/sys/devices/system/cpu/cpu{cpu}/cpuidle");
     let numbers = sight.numbered(&folder, "state").map_err(Gap::expected)?;

@@ -33,8 +33,8 @@ const EXPENSIVE: &[&str] = &[
     "DEBUG_HARD_LOCKS",
 ];
 
-/// Like [`EXPENSIVE`], but these options exist only in some releases or depend on other options: one that the
-/// configuration does not determine counts as off. FAULT_INJECTION alone has no hook in a hot path. Further files:
+/// Like [`EXPENSIVE`], but these options exist only in some releases or depend on other options: an option whose state
+/// the configuration does not determine counts as off. FAULT_INJECTION alone has no hook in a hot path. Further files:
 /// kernel/dma, kernel/gcov, kernel/rcu/Kconfig.debug, kernel/trace.
 const ALSO: &[&str] = &[
     "DEBUG_ATOMIC",
@@ -69,7 +69,7 @@ const ALSO: &[&str] = &[
     "TRACE_PREEMPT_TOGGLE",
 ];
 
-/// Options with checks of which the cost is small, or that cost nothing until they are enabled at run time (LATENCYTOP).
+/// Options whose checks cost little, or that cost nothing until they are enabled at run time (LATENCYTOP).
 /// Distributions ship some of them.
 const MODEST: &[&str] = &[
     "DEBUG_CREDENTIALS",
@@ -178,7 +178,7 @@ fn dynamic(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     Reading::Many(many)
 }
 
-/// Lines `file:line [module]function =flags "format"`; flag `p` prints
+/// Lines `file:line [module]function =flags "format"`; flag `p` enables the message
 /// (Documentation/admin-guide/dynamic-debug-howto.rst).
 fn messages(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     let text = match sight.text(MESSAGES, &mut Notes::default()) {

@@ -32,7 +32,7 @@ fn presence(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     // lacks it. Until 5.13 (commit 8a99b6833c88) the scheduler's files were at the top level.
     let lists = |folder: &str, file: &str| sight.names(folder).is_ok_and(|names| names.iter().any(|name| name == file));
     if lists(SCHED, "features") || lists(DEBUGFS, "sched_features") {
-        notes.add(SERVER, "absent, while the scheduler's other files exist");
+        notes.add(SERVER, "absent, although the scheduler's other files exist");
         return Reading::word("absent");
     }
     match kernel_type_name(sight.machine, "fair_server") {

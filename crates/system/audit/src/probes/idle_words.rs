@@ -17,7 +17,7 @@ pub(super) const PROBES: &[Probe] = &[
     Probe { name: "idle-by-line", with: &[], reads: &[&[CMDLINE, DRIVER, CPUS], CONFIG_READS], run: by_line },
 ];
 
-/// CPUIDLE_STATE_MAX of include/linux/cpuidle.h, less one: intel_idle sets no limit for this number and above.
+/// CPUIDLE_STATE_MAX of include/linux/cpuidle.h, minus one: intel_idle sets no limit for this number and above.
 const MAX: i64 = 9;
 
 #[derive(Default)]
@@ -41,8 +41,8 @@ impl Words {
         }
     }
 
-    /// `is_intel`: true if intel_idle is used unless the command line disables it; `None` if that is unknown. `is_out`:
-    /// true if it is not built.
+    /// Returns the combined effect of the parameters. `is_intel`: true if intel_idle is used unless the command line
+    /// disables it; `None` if that is unknown. `is_out`: true if the kernel is built without intel_idle.
     fn come_to(&self, is_intel: Option<bool>, is_out: bool) -> Option<&'static str> {
         let idle = self.idle.as_deref();
         // Any idle= disables intel_idle (intel_idle_init); poll and halt disable acpi_idle (disabled_by_idle_boot_param

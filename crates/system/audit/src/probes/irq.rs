@@ -156,7 +156,7 @@ pub(crate) struct PlannedThread<'a> {
 
 /// Returns the planned priorities of interrupt threads: the thread of the device that the loop waits for gets a
 /// priority above that of the loop, every other thread a lower one (rtirq(1) does the same with a list of names). Empty
-/// if the loop is not FIFO or RR.
+/// if the loop's policy is neither FIFO nor RR.
 pub(crate) fn planned_threads<'a>(sight: &'a Sight) -> Vec<PlannedThread<'a>> {
     let (Scheduling::Fifo { priority } | Scheduling::Rr { priority }) = sight.context.scheduling else {
         return Vec::new();

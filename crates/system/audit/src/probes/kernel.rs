@@ -120,7 +120,8 @@ fn preemption(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     Reading::gap(gap)
 }
 
-/// Without a configuration, `uname -v` identifies kernels with PREEMPT_DYNAMIC since 5.18 (commit 51d72596c870).
+/// Returns whether this kernel supports preempt=. Without a configuration, `uname -v` identifies kernels with
+/// PREEMPT_DYNAMIC since 5.18 (commit 51d72596c870).
 fn preempt_parameter(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     let arch = sight.text(ARCH, &mut Notes::default()).ok();
     let series = match release(sight, notes) {
@@ -188,8 +189,8 @@ fn capacities(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     Reading::word(shown)
 }
 
-/// In /proc/modules, the last word of a line may be the module's taint letters (fs/proc, kernel/module/procfs.c): P for
-/// proprietary, O for out-of-tree.
+/// Finds proprietary and out-of-tree modules. In /proc/modules, the last word of a line may be the module's taint
+/// letters (fs/proc, kernel/module/procfs.c): P for proprietary, O for out-of-tree.
 fn foreign_modules(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     let text = match sight.text(MODULES, &mut Notes::default()) {
         Ok(text) => text,

@@ -1,4 +1,4 @@
-//! Limits of the user for scheduling and memory: getrlimit(2), capabilities(7).
+//! The user's limits for scheduling and memory: getrlimit(2), capabilities(7).
 
 use super::{Probe, With};
 use crate::reading::{Cause, Gap, Reading};
@@ -79,8 +79,8 @@ fn capability(sight: &Sight, bit: u32, notes: &mut Notes) -> Result<bool, Gap> {
     }
 }
 
-/// Combines a limit and a capability, either of which suffices: one that is known to suffice decides, and the answer is
-/// negative only if both are known not to suffice.
+/// Combines a limit and a capability, either of which suffices: if one of them is known to suffice, that decides, and
+/// the answer is negative only if both are known not to suffice.
 fn answer(enough: Result<Option<&str>, Gap>, capable: Result<bool, Gap>) -> Reading {
     match (enough, capable) {
         (_, Ok(true)) => Reading::word("capability"),

@@ -21,7 +21,7 @@ pub(super) const PROBES: &[Probe] = &[
     },
 ];
 
-/// Drivers of USB cards, and one with high latency on some chips (according to LinuxCNC's users).
+/// Drivers of USB network cards, and one driver that has high latency on some chips (according to LinuxCNC's users).
 const POOR: &[&str] = &[
     "r8152",
     "asix",
@@ -97,7 +97,8 @@ fn wifi(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     show(sight, notes, |card| card.is_wifi)
 }
 
-/// A masked unit is a link to /dev/null; reading it fails with ENXIO, as it is a device.
+/// Returns whether the sleep targets are masked. A masked unit is a link to /dev/null; reading it fails with ENXIO,
+/// because it is a device.
 fn sleep_masked(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     const DEVICE: i32 = 6;
     if let Err(gap) = sight.names(SYSTEM) {

@@ -1,4 +1,4 @@
-//! CPUs whose RCU callbacks other threads run.
+//! CPUs whose RCU callbacks are offloaded to threads.
 
 use super::cmdline::unsupported;
 use super::cpu_lists::{ISOLCPUS, isolation, possible, scope};
@@ -30,12 +30,14 @@ pub(super) fn offload_list(value: &str, scope: Scope) -> Result<CpuList, String>
     }
 }
 
-/// Before Linux 5.2 the CPUs before a mistake are offloaded: rcu_nocb_setup() ignores the result of cpulist_parse().
+/// Before Linux 5.2, the CPUs that the list names before a mistake are offloaded: rcu_nocb_setup() ignores the result
+/// of cpulist_parse().
 pub(super) fn offloaded_partly(value: &str, scope: Scope) -> CpuList {
     list::parse_partly(value, scope).0
 }
 
-/// Follows rcu_nocb_setup() and rcu_init_nohz(), kernel/rcu/tree_nocb.h; without a list, RCU_NOCB_CPU_ALL applied until
+/// Determines the offloaded CPUs as rcu_nocb_setup() and rcu_init_nohz() do (kernel/rcu/tree_nocb.h). Without a list,
+/// RCU_NOCB_CPU_ALL applied until
 /// 4.12, RCU_NOCB_CPU_DEFAULT_ALL since 6.0.
 fn offloaded_cpus(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     let line = match sight.cmdline() {
@@ -75,8 +77,8 @@ fn offloaded_cpus(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     Reading::word(cpus)
 }
 
-/// Returns true if the kernel is built to offload every CPU: until 4.12 regardless of the command line, since 6.0 if that
-/// has no list.
+/// Returns true if the kernel is built to offload every CPU: until 4.12 regardless of the command line, since 6.0 if
+/// the command line has no list.
 fn by_default(sight: &Sight, has_list: bool) -> Result<bool, Gap> {
     let release = release(sight, &mut Notes::default()).ok().map(|(major, minor, _)| (major, minor));
     let release = release.filter(|_| !backports(sight));
@@ -93,7 +95,7 @@ fn by_default(sight: &Sight, has_list: bool) -> Result<bool, Gap> {
     Ok(is_on)
 }
 
-/// rcu_nocb_poll without offloaded CPUs (kernel/rcu/tree_nocb.h).
+/// Reports rcu_nocb_poll if no CPU is offloaded, so that it has no effect (kernel/rcu/tree_nocb.h).
 pub(super) fn polls_for_nobody(sight: &Sight, line: &str) -> Option<String> {
     parameter(line, "rcu_nocb_poll")?;
     if unsupported(sight, "rcu_nocb_poll").is_some() || sight.variable("rcu_nocbs").is_some() {

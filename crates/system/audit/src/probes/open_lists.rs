@@ -8,7 +8,7 @@ use punctual_machine::{parameters, scrub};
 use punctual_units::CpuList;
 
 /// Returns the lowest number that the last CPU (`N` in lists) of an unknown machine can have: the largest number in the
-/// lists. What is true for it and for the next number is taken to be true for all.
+/// lists. A sentence that is true for this number and for the next one is taken to be true for all larger ones.
 pub(super) fn least_last(line: &str) -> u32 {
     let words = parameters(line).into_iter().filter(|word| NAMES.contains(&key(word).as_str()));
     words.map(|word| list::largest(&word)).max().unwrap_or(0)
@@ -21,7 +21,7 @@ fn is_open(word: &str) -> bool {
     NAMES.contains(&key(name).as_str()) && list
 }
 
-/// Lists the CPUs of these parameters, as written if a list extends to an unknown last CPU.
+/// Lists the CPUs of these parameters. A list that extends to an unknown last CPU is shown as written.
 pub(super) fn shown(sight: &Sight, names: &[&str], cpus: &CpuList) -> String {
     let line = sight.cmdline().unwrap_or_default();
     let words = parameters(&line).into_iter().filter(|word| names.contains(&key(word).as_str()));
@@ -37,7 +37,7 @@ pub(super) fn shown(sight: &Sight, names: &[&str], cpus: &CpuList) -> String {
     words.iter().map(of_word).collect::<Vec<_>>().join(" and ")
 }
 
-/// If the last CPU is unknown, returns only the sentences that are true whatever it is. CPU numbers that follow from it
+/// If the last CPU is unknown, returns only the sentences that are true whatever it is. CPU numbers that depend on it
 /// are replaced by `N` and `…`.
 pub(super) fn in_any_machine(found: impl Fn(u32) -> Vec<String>, is_open: bool) -> Vec<String> {
     let least = found(0);
@@ -56,7 +56,7 @@ pub(super) fn in_any_machine(found: impl Fn(u32) -> Vec<String>, is_open: bool) 
 /// Number of CPUs that the larger machine, used for comparison, has in addition to those that the lists name.
 const FAR: u32 = 64;
 
-/// Replaces the numbers of a sentence that differ from those of the same sentence about a larger machine.
+/// Replaces those numbers in a sentence that differ in the same sentence about a larger machine.
 fn open_numbers(text: &str, far: Option<String>) -> String {
     let far = far.unwrap_or_default();
     let words = text.split(' ').zip(far.split(' ')).map(|(word, far)| {

@@ -110,8 +110,8 @@ fn headroom(sight: &Sight, with: &With, notes: &mut Notes) -> Reading {
     finish(many, format!("{THERMAL}/thermal_zone*, millidegrees"), notes)
 }
 
-/// A zone's temperature may be unreadable for good reason (a modem that is off: EAGAIN, ENODATA), and a zone without
-/// trip points never throttles.
+/// Checks one thermal zone. Its temperature may be unreadable for good reason (a modem that is off: EAGAIN, ENODATA),
+/// and a zone without trip points never throttles.
 fn zone(sight: &Sight, n: u32, margin: i64, many: &mut Many) {
     let zone = format!("{THERMAL}/thermal_zone{n}");
     let mut unnoted = Notes::default();

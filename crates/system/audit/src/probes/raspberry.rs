@@ -39,8 +39,9 @@ fn cmdline_lines(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     }
 }
 
-/// The driver shows the firmware's last answer. raspberrypi_hwmon polls every 2 s, and each poll makes the firmware
-/// clear bits 16 to 19, so these cover the time since the previous poll, not since boot.
+/// Reads whether the firmware throttles. The driver shows the firmware's last answer. raspberrypi_hwmon polls every 2
+/// s, and each poll makes the firmware clear bits 16 to 19, so these cover the time since the previous poll, not since
+/// boot.
 fn throttled(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     let (path, text) = match first(sight, THROTTLED) {
         Ok(found) => found,

@@ -16,8 +16,9 @@ pub(super) const PROBES: &[Probe] = &[
     Probe { name: "rcu-mode-by-line", with: &[], reads: &[&[NORMAL, CMDLINE, VERSION], CONFIG_READS], run: mode },
 ];
 
-/// rcu_normal overrides rcu_expedited (synchronize_rcu_expedited). A real-time kernel sets rcu_normal after boot
-/// (commit 8b9a0ecc7ef5), and accepts rcu_normal_after_boot=0 only with NO_HZ_FULL.
+/// Determines which grace periods the command line requests. rcu_normal overrides rcu_expedited
+/// (synchronize_rcu_expedited). A real-time kernel sets rcu_normal after boot (commit 8b9a0ecc7ef5), and accepts
+/// rcu_normal_after_boot=0 only with NO_HZ_FULL.
 fn mode(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     let absent = || Reading::gap(Gap::new(NORMAL, Cause::Absent));
     if !sight.text(NORMAL, &mut Notes::default()).is_err_and(|gap| gap.is_not_given()) {

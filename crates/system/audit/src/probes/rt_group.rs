@@ -51,8 +51,8 @@ fn mount_of(mounts: &str, fits: impl Fn(&str, &str) -> bool) -> Option<&str> {
     })
 }
 
-/// In cgroup v1, a file of the group contains the budget. Since 6.16 (commit d6809c2f606c) the file exists only while
-/// grouping is on.
+/// Reads the budget in cgroup v1, where a file of the group contains it. Since 6.16 (commit d6809c2f606c) the file
+/// exists only while grouping is on.
 fn first_version(sight: &Sight, group: &str, notes: &mut Notes) -> Result<&'static str, Gap> {
     match sight.number(&format!("{group}/cpu.rt_runtime_us"), notes) {
         Ok(0) => Ok("zero"),
@@ -66,9 +66,9 @@ fn first_version(sight: &Sight, group: &str, notes: &mut Notes) -> Result<&'stat
     }
 }
 
-/// In cgroup v2 no file contains the budget: every group below the root with the cpu controller has a budget of zero.
-/// Controllers are enabled from the top down, so the topmost groups decide: the one below the root, and in a container
-/// its apparent root, which has a file that the real root lacks.
+/// Determines the budget in cgroup v2, where no file contains it: every group below the root with the cpu controller
+/// has a budget of zero. Controllers are enabled from the top down, so the topmost groups decide: the one below the
+/// root, and in a container its apparent root, which has a file that the real root lacks.
 fn second_version(sight: &Sight, mount: &str, group: &str, notes: &mut Notes) -> Result<&'static str, Gap> {
     let names = sight.names(mount).map_err(Gap::expected)?;
     let mut uppermost = Vec::new();

@@ -180,7 +180,8 @@ fn accounting(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     those(sight, "accounting", notes, |word| is_switched_on(word, ACCOUNTING))
 }
 
-/// Mainline added the parameter later: only the patch level or the distributor shows if this kernel has it.
+/// Returns true if mainline added the parameter after this kernel's release but it may have been backported: only the
+/// patch level or the distributor shows whether this kernel has it.
 fn is_perhaps(sight: &Sight, word: &str) -> bool {
     let release = release(sight, &mut Notes::default()).ok().map(|(major, minor, _)| (major, minor));
     unsupported(sight, word).is_none() && release.is_some_and(|release| releases::may_be_backported(word, release))

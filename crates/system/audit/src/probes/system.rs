@@ -57,8 +57,8 @@ fn steal(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
 const VERSION: &str = "/proc/sys/kernel/version";
 const REALTIME: &str = "/sys/kernel/realtime";
 
-/// Recognises PREEMPT_RT as rule kernel-preempt-rt does: by the kernel's version string, and by a file that only some
-/// PREEMPT_RT kernels have.
+/// Recognises PREEMPT_RT in the same way as the rule kernel-preempt-rt: by the kernel's version string, and by a file
+/// that only some PREEMPT_RT kernels have.
 fn preempt_rt(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     let mut unnoted = Notes::default();
     if sight.number(REALTIME, &mut unnoted) == Ok(1) {

@@ -73,7 +73,7 @@ fn tasks(sight: &Sight, notes: &mut Notes, of_kind: fn(&Task) -> bool) -> Readin
     Reading::Many(many)
 }
 
-/// Returns true if `task` has precedence over the measured one, or the same priority. A running FIFO task of the same
+/// Returns true if `task` has precedence over the measured task, or the same priority. A running FIFO task of the same
 /// priority is not preempted. SCHED_DEADLINE precedes every priority (sched(7)).
 fn comes_first(task: &Task, measured: Scheduling) -> bool {
     match (task.policy, measured) {
@@ -88,7 +88,7 @@ pub(crate) fn comes_first_there(sight: &Sight, task: &Task) -> bool {
     comes_first(task, sight.context.scheduling) && may_run_there(sight, task)
 }
 
-/// Returns false only if the task is known to stay on other CPUs.
+/// Returns true if the task may run on the measured CPUs, false only if it is known to stay on other CPUs.
 fn may_run_there(sight: &Sight, task: &Task) -> bool {
     let status = sight.machine.read(&format!("/proc/{}/task/{}/status", task.pid, task.tid));
     let allowed =

@@ -60,13 +60,13 @@ pub enum Action {
     Manual(String),
 }
 
-/// Begins the reason at the end of a fix whose kernel parameter has no effect on this kernel.
+/// Introduces the reason at the end of a fix's line if a kernel parameter of the fix has no effect on this kernel.
 pub(crate) const NOT_HERE: &str = " (not here: ";
 
-/// Begins the list of kernels that have the parameters of a fix, at its end.
+/// Introduces the list of kernels that have the parameters of a fix, at the end of its line.
 pub(crate) const SUPPORTED: &str = " (supported: ";
 
-/// Begins the line of a fix that is impossible inside a container.
+/// Prefix of the line of a fix that is possible only on the container's host.
 pub(crate) const ON_THE_HOST: &str = "on the host: ";
 
 impl Action {

@@ -54,7 +54,7 @@ pub(crate) fn malformed(file: &str, text: &str, error: &toml::de::Error) -> Rule
     RuleError { file: file.into(), line: before.matches('\n').count() + 1, message: error.message().to_owned() }
 }
 
-/// An error in a rule, and a word of the rule's text near which it is.
+/// An error in a rule, and a word of the rule's text that is close to the error.
 #[derive(Debug)]
 pub(crate) struct Mistake {
     pub near: String,

@@ -119,7 +119,7 @@ pub struct Rule {
     pub severity: Severity,
     #[serde(default)]
     pub(crate) severity_for: BTreeMap<Profile, Severity>,
-    /// What a FAIL costs, with a value if one is known.
+    /// What a FAIL costs, with a measured value if one is known.
     pub why: String,
     /// Keys of the rule's sources, for [`crate::Rules::source`].
     pub sources: Vec<String>,
@@ -144,7 +144,7 @@ pub struct Rule {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Need {
-    /// A window: the machine is read at its beginning and at its end.
+    /// A time window: the machine is read at the beginning and at the end of the window.
     Window,
     Pid,
     /// Permission to run behaviour tests.
@@ -154,7 +154,7 @@ pub(crate) enum Need {
 impl Need {
     pub fn missing(self) -> &'static str {
         match self {
-            Need::Window => "needs a window of time: --window 10s",
+            Need::Window => "needs a time window: --window 10s",
             Need::Pid => "needs the application: --pid PID",
             Need::Trial => "needs permission to run tests: --probe",
         }
@@ -176,8 +176,8 @@ impl Rule {
         reason
     }
 
-    /// Returns the fix of a finding of this rule: that of its case, else the rule's. Cases whose fixes have the same
-    /// text are equivalent.
+    /// Returns the fix of a finding of this rule: the fix of its case if it has one, else the rule's. Cases whose fixes
+    /// have the same text are equivalent.
     pub fn fix_of(&self, finding: &Finding) -> &Fix {
         let own = self.cases.iter().filter(|case| case.state == finding.state).filter_map(|case| case.fix.as_ref());
         // Without FAIL, WARN or UNKNOWN no finding carries its fix.

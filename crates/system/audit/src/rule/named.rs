@@ -1,8 +1,8 @@
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// A small map, in order of names. Most rules read one or two values, and a `BTreeMap` allocates room for eleven with
-/// its first entry: two megabytes for all rules.
+/// A small map, sorted by name. Most rules read one or two values, and a `BTreeMap` allocates room for eleven with its
+/// first entry, which would take two megabytes for all rules.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(from = "BTreeMap<String, T>", bound(deserialize = "T: Deserialize<'de>"))]
 pub(crate) struct Named<T>(Box<[(String, T)]>);

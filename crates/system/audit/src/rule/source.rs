@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 #[serde(try_from = "Written")]
 pub(crate) struct Read {
     pub source: Source,
-    /// True if conditions on this read are false instead of undecided when it fails.
+    /// True if conditions on this read are false instead of undecided when the read fails.
     pub optional: bool,
     /// True if the read gives the increase over the window instead of the number.
     pub change: bool,
@@ -101,7 +101,7 @@ pub(crate) enum Set {
     Tickless,
 }
 
-/// The TOML form: exactly one of the sources.
+/// A read as written in TOML, with exactly one of the sources.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Written {
@@ -162,23 +162,20 @@ impl Written {
         let parts = [self.key.is_some(), self.field.is_some(), self.lines.is_some()];
         let is_cpus = matches!(self.form, Some(As::Cpus | As::Mask));
         let wrong = [
-            (self.form.is_some() && !is_file, "`as` is for file and files"),
-            (parts.contains(&true) && !is_file, "`key`, `field` and `lines` are for file and files"),
-            (
-                parts.iter().filter(|is| **is).count() > 1,
-                "only one of `key`, `field` and `lines` is allowed is allowed",
-            ),
+            (self.form.is_some() && !is_file, "`as` is allowed only with file and files"),
+            (parts.contains(&true) && !is_file, "`key`, `field` and `lines` are allowed only with file and files"),
+            (parts.iter().filter(|is| **is).count() > 1, "only one of `key`, `field` and `lines` is allowed"),
             (self.field == Some(0), "fields count from 1"),
             (
                 (self.within.is_some() || self.without.is_some()) && !is_cpus,
-                "`within` and `without` are for as = \"cpus\" or \"mask\"",
+                "`within` and `without` are allowed only with as = \"cpus\" or \"mask\"",
             ),
             (self.names.is_some() && self.list.is_none(), "`names` is for list"),
             (self.with.is_some() && self.probe.is_none(), "`with` is for probe"),
-            (self.sparse && self.files.is_none(), "`sparse` is for files"),
+            (self.sparse && self.files.is_none(), "`sparse` is allowed only with files"),
             (
                 self.on.is_some() && !self.files.as_ref().is_some_and(|path| path.contains('@')),
-                "`on` is for files with `@`",
+                "`on` is allowed only with files whose path has `@`",
             ),
         ];
         match wrong.iter().find(|(is_wrong, _)| *is_wrong) {
@@ -220,8 +217,10 @@ impl Written {
 impl Source {
     fn check(&self) -> Result<(), String> {
         match self {
-            Source::File { path, .. } if path.contains('*') => Err("a path with `*` is for files".into()),
-            Source::Files { form: Form { kind: As::Words, .. }, .. } => Err("`as = \"words\"` is for file".into()),
+            Source::File { path, .. } if path.contains('*') => Err("a path with `*` is allowed only with files".into()),
+            Source::Files { form: Form { kind: As::Words, .. }, .. } => {
+                Err("`as = \"words\"` is allowed only with file".into())
+            }
             Source::Files { part: Part::Lines(_), .. } => Err("`lines` is for file".into()),
             Source::File { path, .. } | Source::List { folder: path, .. } | Source::Exists(path) => absolute(path),
             Source::Files { pattern, .. } => absolute(pattern),

@@ -4,7 +4,7 @@ use serde::de::{MapAccess, Visitor, value::MapAccessDeserializer};
 use serde::{Deserialize, Deserializer};
 use std::fmt;
 
-/// All given parts must be true. A bare word or number is short for `is`.
+/// A test holds if all its given parts hold. A bare word or number is short for `is`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Test {
     pub is: Option<Word>,
@@ -42,7 +42,7 @@ impl Test {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Word(pub String);
 
-/// The table form of a test.
+/// A test that is written as a table.
 #[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Table {

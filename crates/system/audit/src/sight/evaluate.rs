@@ -144,8 +144,8 @@ impl Sight<'_> {
     }
 }
 
-/// Returns an element's value; for one that may not exist, because the deciding file was not given, the value it would
-/// have.
+/// Returns an element's value. If the file that decides whether the element exists was not given, returns the value
+/// that the element would have.
 fn would_be(item: &Item) -> Known {
     match &item.value {
         Err(gap) if gap.is_not_given() && !item.label.is_empty() => Ok(Value::Text(item.label.clone())),

@@ -153,9 +153,9 @@ impl Sight<'_> {
         many
     }
 
-    /// Returns the paths that match a pattern, with the text of its stars. A `*` after letters (`cpu*`) is a number,
-    /// alone it is any name; `@` represents the numbers of the measured CPUs. Folders without the rest of the path are
-    /// omitted.
+    /// Returns the paths that match a pattern, with the text that its stars match. A `*` after letters (`cpu*`) is a
+    /// number, alone it is any name; `@` represents the numbers of the measured CPUs. Folders without the rest of the
+    /// path are omitted.
     fn expand(&self, Pattern { pattern, on, .. }: Pattern) -> Result<Vec<(String, String)>, Gap> {
         let mut found = vec![(String::new(), String::new())];
         for part in pattern.split('/').skip(1) {

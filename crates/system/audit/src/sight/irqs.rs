@@ -8,7 +8,7 @@ impl Sight<'_> {
     /// Returns, for each matching interrupt, its CPUs that are not in the filter's list, or `none`. An interrupt whose
     /// description cannot be read may or may not match.
     pub(super) fn irqs(&self, filter: &IrqFilter, notes: &mut Notes) -> Many {
-        let unknown = |expected| Many::unknown(Gap::new("the filter of interrupts", Cause::Garbled(expected)));
+        let unknown = |expected| Many::unknown(Gap::new("the interrupt filter", Cause::Garbled(expected)));
         let Ok(expressions) = filter.expressions() else { return unknown("regular expression") };
         let Ok(inside) = filter.cpus() else { return unknown("CPU list") };
         let numbers = match self.numbered(IRQS, "") {

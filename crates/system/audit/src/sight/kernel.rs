@@ -110,7 +110,7 @@ impl Sight<'_> {
         many
     }
 
-    /// Returns the words of the command line that contain a variable of a boot script, or the mark of a log that is cut.
+    /// Returns the words of the command line that contain a variable of a boot script, or the mark of a truncated log.
     pub fn variables(&self) -> Vec<String> {
         let line = self.machine.read(CMDLINE);
         let mut words = parameters(line.text().unwrap_or_default());
@@ -118,8 +118,8 @@ impl Sight<'_> {
         words
     }
 
-    /// Returns the gap for the first word with a variable that may be this parameter: its name is that of the
-    /// parameter, or unknown.
+    /// Returns the gap for the first word with a variable that may be this parameter: the name in that word is either
+    /// the parameter's or unknown.
     pub fn variable(&self, name: &str) -> Option<Gap> {
         let is_one = |word: &&String| word.split_once('=').is_none_or(|(key, _)| key == name);
         self.variables().iter().find(is_one).map(|word| meaning(word))
@@ -130,7 +130,7 @@ impl Sight<'_> {
         self.variables().iter().find(|word| !word.contains('=')).map(|word| meaning(word))
     }
 
-    /// Truncates a command line to the length that the kernel takes, if that is known.
+    /// Truncates a command line to the length that the kernel accepts, if it is known.
     fn taken(&self, line: String) -> String {
         if line.trim_end().len() <= punctual_machine::SHORTEST_CMDLINE {
             return line;
@@ -156,7 +156,7 @@ impl Sight<'_> {
     }
 }
 
-/// Returns the gap of a word with a variable.
+/// Returns the gap for a word that contains a variable, whose value is unknown.
 pub(crate) fn meaning(word: &str) -> Gap {
     if word.contains(CUT_OFF) {
         return Gap::new("the end of the command line, which the log omits", Cause::NotGiven);

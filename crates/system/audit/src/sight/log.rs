@@ -32,7 +32,7 @@ impl Log {
             }
         }
         let missing = match first {
-            _ if text.starts_with(LOG_PART) => Some(Gap::new("the whole log of the kernel", Cause::NotGiven)),
+            _ if text.starts_with(LOG_PART) => Some(Gap::new("the complete kernel log", Cause::NotGiven)),
             Some(0) => None,
             Some(_) => Some(Gap::new(LOG, Cause::Garbled("beginning: older lines were overwritten"))),
             None => Some(Gap::new(LOG, Cause::Garbled("line"))),

@@ -32,14 +32,14 @@ pub(crate) struct Sight<'m> {
     pub sources: &'m Sources,
     pub offers: Offers<'m>,
     commons: &'m Commons,
-    /// The state at the beginning of the window.
+    /// The machine's state at the beginning of the window.
     before: Option<Box<Sight<'m>>>,
     config: OnceCell<Result<KernelConfig, ConfigError>>,
     virtualisation: OnceCell<Virtualisation>,
     tasks: OnceCell<Tasks>,
     log: OnceCell<Log>,
     isolated: OnceCell<Result<CpuList, Gap>>,
-    /// Packages of programs that have been looked up: each search reads every package's list.
+    /// Packages of programs that have been looked up; they are stored because each search reads every package's list.
     packages: RefCell<BTreeMap<String, Option<String>>>,
     judged: RefCell<BTreeMap<String, (Truth, Vec<Evidence>)>>,
 }
@@ -181,7 +181,8 @@ impl<'m> Sight<'m> {
     }
 }
 
-/// Returns the gap of an unreadable configuration: denied if any of its locations is.
+/// Returns the gap for an unreadable configuration; its cause is a lack of permission if access to any of the locations
+/// was denied.
 pub(crate) fn config_gap(error: &ConfigError) -> Gap {
     let causes = error.tried.iter().filter_map(|(path, read)| Cause::of(read).map(|cause| (path, cause)));
     let worst = causes.max_by_key(|(_, cause)| match cause {

@@ -7,10 +7,11 @@ const ONLINE: &str = "/sys/devices/system/cpu/online";
 const ISOLATED: &str = "/sys/devices/system/cpu/isolated";
 const TICKLESS: &str = "/sys/devices/system/cpu/nohz_full";
 
-/// CPUs of isolated cpuset partitions (Documentation/admin-guide/cgroup-v2.rst), since Linux 6.7.
+/// File with the CPUs of isolated cpuset partitions (Documentation/admin-guide/cgroup-v2.rst), since Linux 6.7.
 const PARTITIONS: &str = "/sys/fs/cgroup/cpuset.cpus.isolated";
 
-/// Partitions are groups at this level and the next; the parent of a partition is a partition.
+/// Folder of control groups. Partitions are groups at this level and the next; the parent of a partition is a
+/// partition.
 const GROUPS: &str = "/sys/fs/cgroup";
 
 impl Sight<'_> {
@@ -54,7 +55,7 @@ impl Sight<'_> {
         Ok(Value::Text(if cpus.is_empty() { "none".to_owned() } else { cpus.to_string() }))
     }
 
-    /// Returns CPUs without load balancing: isolcpus= at boot, and isolated partitions since.
+    /// Returns CPUs without load balancing: isolated at boot by isolcpus=, or since then in isolated partitions.
     fn isolated(&self, notes: &mut Notes) -> Result<CpuList, Gap> {
         let known = self.isolated.get_or_init(|| {
             let at_boot = self.cpu_list(ISOLATED, &mut Notes::default()).map_err(Gap::expected)?;
@@ -116,7 +117,7 @@ fn or_none(cpus: &CpuList) -> String {
 }
 
 impl Gap {
-    /// Returns no CPU if the file's absence implies that.
+    /// Returns an empty list if the file is absent, for files whose absence means that there are no such CPUs.
     fn empty_if_absent(self) -> Result<CpuList, Gap> {
         if self.cause == Cause::Absent { Ok(CpuList::new()) } else { Err(self) }
     }

@@ -204,8 +204,8 @@ fn why_idle_could_not_be_tried_is_reported() {
     assert_eq!(reported, Some(format!("could not be tested: {}", case.untried.as_deref().unwrap()).as_str()));
 }
 
-/// Every rule has a test with PASS, one with another verdict, and one without an answer; the last two may coincide for
-/// rules that only inform.
+/// Checks that every rule has a test with PASS, one with another verdict, and one without an answer; the last two may
+/// coincide for rules that only inform.
 #[test]
 fn every_rule_is_tested_both_ways_and_unread() {
     let elsewhere = include_str!("rules.rs");

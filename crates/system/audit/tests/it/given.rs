@@ -200,7 +200,7 @@ fn a_defconfig_is_judged_by_its_defaults() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
 
-    /// On any complete configuration every rule has an answer, and it is never UNKNOWN.
+    /// Checks that on any complete configuration every rule has an answer other than UNKNOWN.
     #[test]
     fn whole_configurations_leave_nothing_open(
         options in proptest::collection::vec(("[A-Z]{2,8}|PREEMPT|PREEMPT_RT|PROVE_LOCKING|RCU_BOOST|ARM64", "y|m|100|n"), 0..12),

@@ -58,7 +58,7 @@ fn every_machine_is_judged_for_every_profile_as_recorded() {
     }
 }
 
-/// One line per machine: the CPUs of plans for one and for two CPUs.
+/// Checks one line per machine: the CPUs that are planned for one CPU and for two CPUs.
 #[test]
 fn cpus_are_planned_on_every_machine_as_recorded() {
     let rules = Rules::embedded();

@@ -69,9 +69,9 @@ impl Machine for Spy<'_> {
     }
 }
 
-/// Returns true if the absence of the file is an answer: that of a task that has ended (a file in place of its folder
-/// counts too), of a control group's budget, which exists only while the kernel groups real-time tasks, and of
-/// proactive compaction before Linux 5.9.
+/// Returns true if the absence of the file is itself an answer. This holds for the files of a task that has ended (also
+/// if a file takes the place of its folder), for a control group's budget, which exists only while the kernel groups
+/// real-time tasks, and for proactive compaction before Linux 5.9.
 fn may_pass_without(rule: &str, path: &str, read: &Read) -> bool {
     let is_task = path.starts_with("/proc/") && path.contains("/task");
     if is_task && (*read == Read::Absent || path.ends_with("/task")) {

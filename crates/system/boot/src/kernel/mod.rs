@@ -22,9 +22,9 @@ pub struct NewKernel {
     /// `punctual/6.12.9-rt1`.
     pub folder: String,
     pub image: String,
-    /// Name of the initrd in `folder`; `None`: boots without one.
+    /// Name of the initrd in `folder`; `None` if the kernel boots without an initrd.
     pub initrd: Option<String>,
-    /// Name of the directory with device trees in `folder`; `None`: uses those of the boot loader or firmware.
+    /// Name of the directory with device trees in `folder`; `None` if those of the boot loader or firmware are used.
     pub trees: Option<String>,
     /// Letters and digits that identify the trial boot.
     pub mark: String,
@@ -37,7 +37,7 @@ pub struct NewKernel {
 /// documentation, config.txt, `kernel_watchdog_timeout`).
 pub const PI_WATCHDOG_S: u32 = 60;
 
-/// Parameters with which a failing kernel resets the machine (Documentation/admin-guide/kernel-parameters.txt). Values
+/// Parameters that make a failing kernel reset the machine (Documentation/admin-guide/kernel-parameters.txt). Values
 /// that the user has set take precedence.
 const ENDINGS: [&str; 5] = ["panic=10", "oops=panic", "softlockup_panic=1", "hung_task_panic=1", "nmi_watchdog=panic"];
 

@@ -83,8 +83,8 @@ fn settings(config: &str, kernel: &NewKernel) -> String {
     )
 }
 
-/// Returns the default command line with the change applied. It is read without punctual's prefix, so it is that of the
-/// old kernel.
+/// Returns the default command line with the change applied. It is read without punctual's prefix, so it is the old
+/// kernel's command line.
 fn cmdline(view: &dyn Machine, change: &Change) -> Result<String, Refusal> {
     let (path, line) = line(view).map_err(|error| Refusal::new(error.to_string()))?;
     one_line(&path, &line).map_err(|error| Refusal::new(error.to_string()))?;

@@ -135,7 +135,7 @@ impl Reader<'_> {
             return Err(unclear(path, "files include each other recursively"));
         }
         if !is_plain(name) {
-            return Err(unclear(path, format!("`include {name}` leaves the boot folder")));
+            return Err(unclear(path, format!("`include {name}` points outside the boot folder")));
         }
         let included = format!("{}/{name}", self.folder);
         match crate::read::text(self.view, &included)? {

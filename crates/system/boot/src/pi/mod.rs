@@ -72,7 +72,7 @@ fn prefix(view: &dyn Machine, folder: &str, config: &Config) -> Result<String, B
     let Some(prefix) = config.value("os_prefix")?.filter(|prefix| !prefix.is_empty()) else { return Ok(String::new()) };
     let path = format!("{folder}/config.txt");
     if !is_plain(prefix) {
-        return Err(unclear(&path, format!("`os_prefix={prefix}` leaves the boot folder")));
+        return Err(unclear(&path, format!("`os_prefix={prefix}` points outside the boot folder")));
     }
     let (inner, start) = prefix.rsplit_once('/').unwrap_or(("", prefix));
     // A recorded machine has no paths with a trailing slash.

@@ -13,7 +13,7 @@ fn planned(tree: &Tree, add: &[&str]) -> Plan {
     change(tree, &detect(tree).unwrap(), &asked(add))
 }
 
-/// Returns a change that was not checked, as a caller may build it.
+/// Returns a change that has not been checked, such as a caller may construct.
 fn asked(add: &[&str]) -> Change {
     Change { add: add.iter().map(|word| (*word).to_owned()).collect(), remove: Vec::new() }
 }
@@ -80,7 +80,7 @@ fn deployments_without_a_number_are_refused() {
     assert!(plan.refused.first().is_some_and(|refusal| refusal.why.contains("is not a number")), "{plan:?}");
 }
 
-/// Removing the last word may leave white space, but must not remove that of another line.
+/// Removing the last word may leave white space, but must not remove white space of another line.
 #[test]
 fn the_last_word_of_a_pi_goes_and_a_word_comes() {
     for blank in ["", " ", "\r\r\u{b}", "\u{c}"] {

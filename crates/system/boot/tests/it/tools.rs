@@ -13,7 +13,7 @@ fn tools() -> PathBuf {
     PathBuf::from(std::env::var_os("PUNCTUAL_BOOT_TOOLS").expect("PUNCTUAL_BOOT_TOOLS"))
 }
 
-/// Writes the files of a machine after a change and those of its trial. Returns their directory.
+/// Writes the files of a machine after a change and the files of its trial boot. Returns their directory.
 fn planned(name: &str, add: &str, remove: &str) -> tempfile::TempDir {
     let mut tree = tree(name);
     let plan = change(&tree, &detect(&tree).unwrap(), &Change::parse(add, remove).unwrap());

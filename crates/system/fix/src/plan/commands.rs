@@ -107,7 +107,7 @@ fn systemctl(verb: &str, unit: &str) -> Argv {
     Argv::new(["systemctl", verb, unit])
 }
 
-/// Returns the first word of systemctl's answer to a question, which changes nothing. Before version 252, `is-enabled`
+/// Returns the first word of systemctl's answer to a query, which changes nothing. Before version 252, `is-enabled`
 /// printed nothing about a unit that does not exist.
 fn ask(request: &Request, question: &str, unit: &str) -> Result<String, String> {
     let command = systemctl(question, unit);

@@ -116,7 +116,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever a profile contains between the words, the kernel must get no parameter that is not allowed.
+        /// Whatever a profile contains around a parameter, the kernel must never be given a parameter that is not
+        /// allowed.
         #[test]
         fn no_parameter_gets_by(before in "[a-z=\" \t.,-]{0,12}", name in "(init|rdinit|mitigations|root|[a-z]{1,8}\\.[a-z]{1,8})") {
             let line = format!("{before} {name}=x");

@@ -41,7 +41,7 @@ fn by_version_1(where_: &str) -> String {
     )
 }
 
-/// Returns evidence that version 1 has the cpuset controller: its directory, or a separate hierarchy in
+/// Returns evidence that the cpuset controller belongs to cgroup version 1: its directory, or a separate hierarchy in
 /// /proc/self/cgroup (`4:cpuset:/`, cgroups(7)). `None` if there is none.
 fn version_1(sys: &dyn System) -> Option<String> {
     for folder in ["/sys/fs/cgroup/cpuset", "/dev/cpuset"] {

@@ -13,7 +13,7 @@ pub(super) enum Init {
 }
 
 impl Init {
-    /// Determines the init system as sd_booted(3) does, otherwise from the name of process 1.
+    /// Recognises systemd as sd_booted(3) does; any other init system is identified by the name of process 1.
     pub fn of(sys: &dyn System) -> Init {
         if sys.look(Path::new("/run/systemd/system")).is_ok() {
             return Init::Systemd;
@@ -28,12 +28,12 @@ impl Init {
     /// Returns why files and commands of systemd have no effect here; `None` if they have an effect, or it is unknown.
     pub fn without_systemd(&self) -> Option<String> {
         match self {
-            Init::Other(name) => Some(format!("this machine is not run by systemd: process 1 is `{name}`")),
+            Init::Other(name) => Some(format!("this machine does not use systemd: process 1 is `{name}`")),
             Init::Systemd | Init::Unknown => None,
         }
     }
 
-    /// Returns why tmpfiles.d(5) is not read at boot; `None` if it is. OpenRC may have a program for it.
+    /// Returns why tmpfiles.d(5) is not read at boot; `None` if it is. On OpenRC, another program may read it.
     pub fn without_tmpfiles(&self, sys: &dyn System) -> Option<String> {
         let has_reader = ["systemd-tmpfiles", "tmpfiles"].iter().any(|program| !sys.lacks(program));
         self.without_systemd().filter(|_| !has_reader).map(|why| format!("{why}, and nothing here reads tmpfiles.d"))

@@ -1,4 +1,4 @@
-//! Turns the audit's advice into concrete steps on this machine. It only reads.
+//! Turns the audit's advice into concrete steps on this machine. It only reads the machine.
 
 mod actions;
 mod boot_words;
@@ -55,7 +55,7 @@ pub struct Request<'a> {
     pub rules: &'a Rules,
     /// The machine as the audit sees it.
     pub machine: &'a dyn Machine,
-    /// The same machine, for changing it.
+    /// The same machine, through the interface that can change it.
     pub sys: &'a dyn System,
     /// Profile and CPUs of the audit.
     pub context: &'a Context,
@@ -138,7 +138,7 @@ impl Request<'_> {
         };
         if !matches!(finding.state, State::Fail | State::Warn | State::Info) {
             let state = format!("{:?}", finding.state).to_uppercase();
-            plan.manual.push(format!("nothing to fix: it is {state}"));
+            plan.manual.push(format!("nothing to fix: the rule is {state}"));
             return Some(plan);
         }
         if let Some(why) = &fix.none {
@@ -167,7 +167,7 @@ impl Request<'_> {
         (!plan.steps.is_empty() || !plan.manual.is_empty()).then_some(plan)
     }
 
-    /// If one step of a rule is impossible in a container, none is done, because the host has to do all of them.
+    /// Leaves all steps of a rule to the host if one of them is impossible in a container.
     fn leave_to_the_host(&self, plan: &mut RulePlan) {
         let mount = plan.steps.iter().find_map(|step| match step {
             Doing::Value { path, .. } | Doing::Folder(path) => {
@@ -183,7 +183,7 @@ impl Request<'_> {
         }
     }
 
-    /// If steps interrupt something or need a decision, they are done only if the user named the rule.
+    /// Holds back steps that interrupt something or need a decision, unless the user named the rule.
     fn hold_back(&self, plan: &mut RulePlan, request: &mut BootWish) {
         let stops = |step: &Doing| matches!(step, Doing::Run { .. });
         let stops = plan.steps.iter().any(stops).then_some("it stops or starts programs");

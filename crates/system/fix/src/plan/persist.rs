@@ -91,7 +91,9 @@ fn values(request: &Request, fix: &Fix, plan: &mut RulePlan) {
     let lines: String = plan.steps.iter().filter_map(line).collect();
     if !lines.is_empty() {
         if let Some(why) = Init::of(request.sys).without_tmpfiles(request.sys) {
-            return plan.manual.push(format!("permanently: {why}: write these values in its start-up scripts"));
+            return plan
+                .manual
+                .push(format!("permanently: {why}: write these values in the machine's start-up scripts"));
         }
         let path = PathBuf::from(format!("/etc/tmpfiles.d/60-punctual-{}.conf", plan.rule));
         return file(request, plan, &path, &lines);

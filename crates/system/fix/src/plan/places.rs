@@ -70,7 +70,7 @@ impl Places {
         let housekeeping = || self.housekeeping.as_ref().map(CpuList::to_string);
         match word {
             "HOUSEKEEPING" => housekeeping()
-                .ok_or_else(|| "no CPU is isolated, so no others are reserved for housekeeping".to_owned()),
+                .ok_or_else(|| "no CPU is isolated, so no other CPUs are reserved for housekeeping".to_owned()),
             "CPUS" if self.cpus.is_empty() => self.measured().map(CpuList::to_string),
             "CPUS" => match self.is_everywhere {
                 Some(false) => Ok(self.cpus.to_string()),

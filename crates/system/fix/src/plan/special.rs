@@ -1,4 +1,4 @@
-//! Fixes that need more than values in a rule. Each has a function and a line in a table.
+//! Fixes that the values in a rule cannot express. Each has a function and a line in a table.
 
 use super::init::Init;
 use super::places::{Places, UNKNOWN_CPUS};
@@ -58,8 +58,8 @@ const INTERRUPTS: &[(&str, &str)] = &[
 const ASKED_ONLY: &[(&str, &str)] = &[
     // raspberrypi/linux issue 3683: a Raspberry Pi 1 B+ does not boot with it.
     ("cmdline-threadirqs", "a driver whose handler must not run in a thread may hang the boot"),
-    ("cmdline-audit", "this machine may be required to keep these records"),
-    ("cmdline-isolcpus-flags", "other programs lose CPUs"),
+    ("cmdline-audit", "this machine may be required to keep audit records"),
+    ("cmdline-isolcpus-flags", "other programs can use fewer CPUs"),
     ("cmdline-tsc-reliable", "a clocksource that fails is then not detected"),
     (
         "cpu-idle-latency",
@@ -67,24 +67,24 @@ const ASKED_ONLY: &[(&str, &str)] = &[
     ),
     ("cpu-idle-poll", "CPUs that do not poll have to leave idle states, which takes longer"),
     ("cpu-freq-fixed", "it keeps the processor at its highest frequency, which produces heat"),
-    ("irq-managed", "other programs lose CPUs"),
+    ("irq-managed", "other programs can use fewer CPUs"),
     ("kconfig-efi-runtime", "boot entries and firmware can then not be changed: efibootmgr, bootctl, fwupd"),
     ("kconfig-lockup-detector", "a CPU that hangs is then not detected"),
     (
         "kconfig-nohz-choice",
-        "one setting makes every kernel entry slower, with the other the tick interrupts computations: measure both",
+        "one setting makes every kernel entry slower; with the other, the tick interrupts computations: measure both",
     ),
-    ("kconfig-nohz-inert", "another kernel on this machine may be built with support for it"),
-    ("rpi-nohz-rcu-inert", "another kernel on this machine may be built with support for it"),
+    ("kconfig-nohz-inert", "another kernel on this machine may be built with support for the parameters"),
+    ("rpi-nohz-rcu-inert", "another kernel on this machine may be built with support for the parameters"),
     ("sched-kthread-prio-for-hogs", "these threads then run before the loop"),
     ("virt-idle-poll-guest", "CPUs that do not poll have to leave idle states, which takes longer"),
     ("watchdog-nmi", "a CPU that hangs is then not detected"),
     ("watchdog-soft", "a task that hangs in the kernel is then not detected"),
-    ("pm-iommu-strict", "it weakens the protection against devices"),
+    ("pm-iommu-strict", "it weakens the protection against faulty or malicious devices"),
     ("rogue-rt-task", "one of those threads may be your own application"),
     ("daemon-package-timers", "security updates are no longer installed automatically"),
     ("watchdog-panic-policy", "a machine that hangs is then not restarted"),
-    ("iso-present", "other programs lose these CPUs"),
+    ("iso-present", "other programs can no longer use these CPUs"),
 ];
 
 /// Plans the fix of a rule that has a function here. Returns false if it has none.
@@ -98,7 +98,8 @@ pub(super) fn interrupts(rule: &str) -> Option<&'static str> {
     INTERRUPTS.iter().find(|(name, _)| *name == rule).map(|(_, what)| *what)
 }
 
-/// Returns true if the finding changes later: an IO-APIC moves an interrupt at its next occurrence.
+/// Returns true if the finding changes only some time after the fix: an IO-APIC moves an interrupt at its next
+/// occurrence.
 pub(super) fn shows_later(rule: &str) -> bool {
     rule == "irq-effective-affinity"
 }
@@ -107,7 +108,7 @@ pub(super) fn is_for_the_asked_only(rule: &str) -> Option<&'static str> {
     ASKED_ONLY.iter().find(|(name, _)| *name == rule).map(|(_, why)| *why)
 }
 
-const NO_HOUSEKEEPING: &str = "no CPU is isolated, so no others are reserved for housekeeping: see iso-present";
+const NO_HOUSEKEEPING: &str = "no CPU is isolated, so no other CPUs are reserved for housekeeping: see iso-present";
 
 fn interrupts_away(request: &Request, places: &Places, plan: &mut RulePlan) {
     let Some(housekeeping) = places.housekeeping.as_ref().filter(|_| !places.isolated.is_empty()) else {
@@ -121,7 +122,7 @@ fn interrupts_away(request: &Request, places: &Places, plan: &mut RulePlan) {
             plan.steps.push(Doing::Value { path, new: housekeeping.to_string() });
         } else {
             let what = format!(
-                "interrupt {} ({}) is kept there by its driver: boot with isolcpus=managed_irq",
+                "interrupt {} ({}) is kept on its CPU by its driver: boot with isolcpus=managed_irq",
                 irq.irq, irq.device
             );
             plan.manual.push(what);
@@ -224,10 +225,11 @@ fn drop_in(request: &Request, plan: &mut RulePlan, unit: &str, new: Scheduling) 
     let command = punctual_model::Command { argv, back, rewrites: Vec::new(), draft: None };
     plan.steps.push(Doing::Run { command, lasting: true });
     plan.manual
-        .push(format!("{unit} gets this priority at its next start, unless the program may and does set a higher one"));
+        .push(format!("{unit} gets this priority at its next start, unless the program sets a higher one, which it may be permitted to do"));
 }
 
-/// Returns the systemd unit of a process, the last component of its control group; `None` if it belongs to none.
+/// Returns the systemd unit of a process, the last component of its control group; `None` if the process belongs to no
+/// unit.
 fn unit_of(request: &Request, pid: u32) -> Option<String> {
     let groups = request.sys.read(Path::new(&format!("/proc/{pid}/cgroup"))).ok()?;
     let groups = String::from_utf8_lossy(&groups).into_owned();
@@ -343,7 +345,7 @@ fn partition(request: &Request, places: &Places, plan: &mut RulePlan) {
     plan.steps.push(Doing::Folder(PARTITION.into()));
     plan.steps.push(value(format!("{PARTITION}/cpuset.cpus"), &cpus.to_string()));
     plan.steps.push(value(format!("{PARTITION}/cpuset.cpus.partition"), "isolated"));
-    plan.manual.push(format!("then put the application there: echo PID > {PARTITION}/cgroup.procs"));
+    plan.manual.push(format!("then move the application into the partition: echo PID > {PARTITION}/cgroup.procs"));
 }
 
 fn slabs(request: &Request, _: &Places, plan: &mut RulePlan) {

@@ -11,7 +11,7 @@ fn i_know() -> FixOptions {
     FixOptions { i_know: true, ..FixOptions::default() }
 }
 
-/// Plans all rules of a machine that have steps, as if the user had named them.
+/// Plans all rules that have steps on a machine, as if the user had named them.
 fn everything(rules: &Rules, root: &Path, kernel: &Kernel, profile: Profile) -> Plan {
     let ids: Vec<String> = rules.iter().map(|rule| rule.id.clone()).collect();
     plan(rules, root, kernel, &ids, true, profile)

@@ -1,4 +1,4 @@
-//! Parameters that are built into the kernel: no boot file changes them.
+//! Parameters that are built into the kernel: no boot file can change them.
 
 use punctual_audit::Profile;
 use punctual_fix::{BootWish, Request};

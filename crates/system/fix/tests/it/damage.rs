@@ -1,5 +1,5 @@
-//! A damaged journal: one copy must make up for the other. If both lack a record, this must be reported, and nothing
-//! may be changed.
+//! A damaged journal: the intact copy must compensate for the damaged one. If both lack a record, this must be
+//! reported, and nothing may be changed.
 
 use punctual_audit::Profile;
 use punctual_fix::{Fault, Faulty, FixOptions, Journal, JournalError, System, recover, undo};

@@ -199,7 +199,8 @@ fn a_boot_loader_without_its_generator_is_left_alone() {
     }
 }
 
-/// Every rule is applied while no program exists that it runs: errors must be clear, and undo must restore everything.
+/// Every rule is applied while none of the programs that it runs exists: errors must be clear, and undo must restore
+/// everything.
 #[test]
 fn every_rule_without_any_program() {
     for machine in machines() {

@@ -12,7 +12,7 @@ const PLACEHOLDERS: &[&str] = &[
     "none",
 ];
 
-/// Returns the device tree's model, else DMI vendor and product, else DMI board.
+/// Returns the device tree's model; without one, vendor and product from DMI; without these, the board from DMI.
 pub(super) fn name(machine: &dyn Machine) -> Option<String> {
     let dmi = |field: &str| {
         text(machine, &format!("/sys/class/dmi/id/{field}"))

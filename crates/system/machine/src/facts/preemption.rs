@@ -25,8 +25,8 @@ pub fn preemption_mode(machine: &dyn Machine, config: Option<&KernelConfig>) -> 
     mode(machine, text(machine, "/proc/sys/kernel/version").as_deref(), config)
 }
 
-/// The mode that the configuration sets: that of a kernel with PREEMPT_DYNAMIC unless its command line has preempt=.
-/// `None` for a real-time kernel, or if it cannot be determined.
+/// Returns the mode that the configuration sets. A kernel with PREEMPT_DYNAMIC uses it unless its command line has
+/// preempt=. `None` for a real-time kernel, or if it cannot be determined.
 pub fn default_preemption(machine: &dyn Machine, config: &KernelConfig) -> Option<String> {
     let version = text(machine, "/proc/sys/kernel/version")?;
     if is_preempt_rt(&version) { None } else { built_in(&version, Some(config)) }

@@ -37,7 +37,7 @@ pub struct Request {
 struct Series<'b> {
     bench: &'b Bench,
     cache: Cache,
-    /// Cuts that are still to be made, taken from the end. The last ones are those during sending.
+    /// Cuts that are still to be made, taken from the end. The last ones are made while bytes are sent.
     left: Mutex<Vec<(usize, Cut)>>,
     /// How long a whole deployment runs on the machine, as measured on the first machine; `Err` if that failed.
     installing: Mutex<Option<Result<Duration, String>>>,
@@ -114,8 +114,8 @@ impl Series<'_> {
         Ok(())
     }
 
-    /// Converts the share in `cut` to a number of bytes or to a time. For the latter, waits for the measurement of the
-    /// first machine.
+    /// Converts the share in `cut` to a number of bytes or to a time. For a time, waits until the first machine has
+    /// been measured.
     fn point(&self, cut: Cut, machine: &Machine) -> Result<Point, String> {
         let share = match cut.at {
             At::Sending(share) => {

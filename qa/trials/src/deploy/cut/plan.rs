@@ -57,7 +57,7 @@ pub fn cuts(count: usize, seed: u64) -> Vec<Cut> {
     all
 }
 
-/// Returns a number of SplitMix64 (Steele, Lea and Flood, 2014), scaled to the range from 0 to 1.
+/// Returns the next number of SplitMix64 (Steele, Lea and Flood, 2014), scaled to the range from 0 to 1.
 fn random(state: &mut u64) -> f64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut z = *state;

@@ -22,7 +22,7 @@ struct Gate {
 /// A running relay. Dropping it closes its connections.
 #[derive(Debug)]
 pub struct Relay {
-    /// The port on which the relay listens, at 127.0.0.1.
+    /// The port on which the relay listens on 127.0.0.1.
     pub port: u16,
     gate: Arc<Gate>,
 }

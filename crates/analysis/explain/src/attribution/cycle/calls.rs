@@ -85,12 +85,12 @@ impl Cycles {
         closing.map(|closed| closed.release_ns).or(self.running_since(tid))
     }
 
-    /// Release of the thread's cycle in which it has not called its wait again.
+    /// Returns the release time of the thread's current cycle, in which the thread has not called its wait again.
     pub fn running_since(&self, tid: i32) -> Option<u64> {
         self.open.get(&tid).map(|open| open.release)
     }
 
-    /// Releases and ends of the last cycles of a thread that are remembered, oldest first.
+    /// Returns the releases and ends of a thread's remembered cycles, oldest first.
     pub fn recent(&self, tid: i32) -> impl Iterator<Item = (u64, u64)> {
         self.followed
             .get(&tid)
@@ -99,7 +99,7 @@ impl Cycles {
             .map(|(open, end)| (open.release, *end))
     }
 
-    /// One of them.
+    /// Returns the remembered cycle of the thread that was released at `release`.
     pub fn remembered(&self, machine: &Machine, facts: &Facts, tid: i32, release: u64) -> Option<Cycle> {
         let (open, end) = self.followed.get(&tid)?.recent.iter().rev().find(|(open, _)| open.release == release)?;
         Some(close(machine, facts, tid, open.clone(), *end))

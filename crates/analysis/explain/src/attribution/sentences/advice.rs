@@ -1,4 +1,4 @@
-//! What to do about a cause.
+//! Recommends what to do about a cause.
 
 use super::super::inside::UNNAMED;
 use super::super::label::Why;
@@ -19,13 +19,13 @@ pub(super) fn advice(cause: &Cause, cpu: Option<u32>) -> String {
         }
         Class::HigherPriority => "lower its priority or stop it".into(),
         Class::SamePriority if cause.scheduled.policy.as_deref() == Some("DEADLINE") => {
-            "shorten its runtime, give the late thread a shorter relative deadline, or move one of the two to another CPU".into()
+            "shorten its runtime, give the late thread a shorter relative deadline, or move one of the two threads to another CPU".into()
         }
         Class::SamePriority if cause.scheduled.prio.is_some_and(|_| cause.scheduled.policy.as_deref() == Some("OTHER")) => {
-            "ordinary threads share the CPU by their weights: a real-time policy (chrt) or a CPU of its own for the one that has to be on time"
+            "ordinary threads share the CPU by their weights: give the thread that has to be on time a real-time policy (chrt) or a CPU of its own"
                 .into()
         }
-        Class::SamePriority => "give one of the two another priority".into(),
+        Class::SamePriority => "give one of the two threads another priority".into(),
         Class::FairServer if cause.confidence == Confidence::Suspected && cause.tid.is_some() => {
             "find the real-time thread that never sleeps (rules sched-rt-throttle, sched-fair-server)".into()
         }
@@ -48,10 +48,10 @@ pub(super) fn advice(cause: &Cause, cpu: Option<u32>) -> String {
             "the timer interrupt stays where it is: have fewer timers on this CPU (isolcpus, nohz_full); in a guest, look at steal".into()
         }
         Class::Irq if cause.what.as_deref().is_some_and(is_ipi) && cause.place.is_some() => {
-            "keep what sends it from doing so while this CPU has real-time work (isolcpus, nohz_full; look at what it was sent for)".into()
+            "prevent its senders from sending it while this CPU has real-time work (isolcpus, nohz_full; look at what it was sent for)".into()
         }
         Class::Irq if cause.what.as_deref().is_some_and(is_ipi) => {
-            "another CPU sent it: ipi:ipi_send_cpu with its callback tells which CPU and for what".into()
+            "another CPU sent it: ipi:ipi_send_cpu with its callback shows which CPU, and for what purpose".into()
         }
         Class::Irq if cause.what.as_deref().is_some_and(|what| what.contains("irq_work") || what.contains("IRQ work")) => {
             "the kernel queued work for this CPU from a context in which it could not run it (perf, BPF, RCU, printk): find the origin".into()
@@ -65,14 +65,14 @@ pub(super) fn advice(cause: &Cause, cpu: Option<u32>) -> String {
         Class::Irq if cause.evidence == evidence(Why::ByFlags) && cause.what.as_deref() != Some(UNNAMED) => {
             "move that interrupt to another CPU (/proc/irq/*/smp_affinity_list)".into()
         }
-        Class::Irq => "record irq:* and irq_vectors:* to know which one; a device's can be moved to another CPU".into(),
+        Class::Irq => "record irq:* and irq_vectors:* to know which one; the interrupt of a device can be moved to another CPU".into(),
         Class::Softirq if cause.what.as_deref() == Some(UNNAMED) => "record irq:softirq_entry and softirq_exit to know which one".into(),
         Class::Softirq => "move the device or timers that raise it to another CPU".into(),
         Class::PreemptionDisabled if cause.evidence.contains(UNPREEMPTED) => {
             "this kernel preempts none of its own code: boot with preempt=full, or use a PREEMPT_RT kernel; or keep such work off this CPU".into()
         }
         Class::IrqsDisabled | Class::PreemptionDisabled if cause.place.as_deref().is_some_and(|p| p.starts_with("in ")) => {
-            "shorten that section, or keep what calls it off this CPU".into()
+            "shorten that section, or keep its callers off this CPU".into()
         }
         Class::IrqsDisabled if cause.tid.is_none() => "`punctual explain --hardware` tells the two apart, and so does sched_stat_runtime if it was not recorded".into(),
         Class::IrqsDisabled | Class::PreemptionDisabled => {
@@ -81,10 +81,10 @@ pub(super) fn advice(cause: &Cause, cpu: Option<u32>) -> String {
         Class::Steal => "give the guest CPUs of its own (rule virt-guest)".into(),
         Class::MachineStall => "firmware (SMI) or the host of a guest: run the hwlat tracer, look at the host".into(),
         Class::IdleExit if cause.confidence == Confidence::Suspected => {
-            "hold /dev/cpu_dma_latency at 0 (rule cpu-idle-latency); in a guest, the host may not have run it".into()
+            "hold /dev/cpu_dma_latency at 0 (rule cpu-idle-latency); in a guest, the host may not have run the CPU".into()
         }
         Class::IdleExit => "hold /dev/cpu_dma_latency at 0, or limit idle states (rule cpu-idle-latency)".into(),
-        Class::Migration if cause.evidence == evidence(Why::Ipi) => "wake it from a CPU that shares its cache, or from its own".into(),
+        Class::Migration if cause.evidence == evidence(Why::Ipi) => "wake it from a CPU that shares its cache, or from its own CPU CPU".into(),
         Class::Migration => "pin the thread to one CPU".into(),
         Class::PriorityInversion => "shorten what it does with the lock held".into(),
         Class::ReturnToUser => "look for page faults, signals and other work on the way out of the kernel".into(),

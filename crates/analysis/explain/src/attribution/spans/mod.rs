@@ -28,7 +28,7 @@ const HOG: u64 = 1_000_000;
 const WAY_OUT: u64 = 20_000;
 const FRAMES: usize = 5;
 
-/// `on CPU 3`, or nothing where the lines have no CPU.
+/// Displayed as `on CPU 3`, or as nothing if the lines state no CPU.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct On(pub Option<u32>);
 
@@ -38,14 +38,14 @@ impl fmt::Display for On {
     }
 }
 
-/// What a delay or a duration belongs to.
+/// The kind of a delay or duration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Of {
     /// A real-time thread that was runnable after losing its CPU.
     RealTime,
-    /// Any other thread that had lost its CPU: to a real-time thread here, to an ordinary one below.
+    /// Any other thread that had lost its CPU to a real-time thread.
     ByRealTime,
-    /// Lost to an ordinary thread with a worse nice value.
+    /// Any other thread that had lost its CPU to an ordinary thread with a worse nice value.
     Outranked,
     Preempted,
     /// A thread in state D (uninterruptible sleep).
@@ -76,7 +76,7 @@ struct Handler {
 #[derive(Debug, Default)]
 struct Cpu {
     handlers: Vec<Handler>,
-    /// The first of the interrupts that came one after the other: when it began, when the last one ended, its name.
+    /// Consecutive interrupts: start of the first one, end of the last one, and name of the first one.
     interrupted: Option<(u64, u64, String)>,
     raised: BTreeMap<u32, (u64, Who)>,
     /// Which thread got the CPU, and when.
@@ -105,7 +105,7 @@ struct Out {
     interrupted: Option<(u64, String)>,
     frames: Vec<String>,
     woken: Option<(u64, Actor)>,
-    /// The thread to which it had lent its priority before it left, for the lock that it holds.
+    /// The lock owner to which this thread had lent its priority before it left the CPU.
     owner: Option<Task>,
 }
 
@@ -114,7 +114,7 @@ pub(super) struct Spans {
     cpus: BTreeMap<u32, Cpu>,
     out: HashMap<i32, Out>,
     woken: HashMap<i32, (u64, u32)>,
-    /// Threads with a priority that another one has lent them: to whom by whom.
+    /// For each thread that runs with a lent priority: the thread that lent it.
     lent: HashMap<i32, Task>,
     /// Number of wakeups of each thread, counted as long as no switch has been seen.
     wakings: HashMap<i32, (u64, Task)>,
@@ -337,7 +337,8 @@ impl Spans {
         self.offer(of, ns, 1, || preempted(&out, event, next, &meanwhile, options, on));
     }
 
-    /// What ran on the CPU that a thread lost, if the thread has the same CPU again: each thread with its time.
+    /// Returns what ran on the CPU that a thread lost, if the thread has the same CPU again: each thread with its run
+    /// time.
     fn meanwhile(&self, out: &Out, event: &Event) -> Vec<(Task, u64)> {
         let Some(cpu) = self.cpus.get(&event.cpu).filter(|_| out.cpu == event.cpu) else { return Vec::new() };
         let mut ran: Vec<(Task, u64)> = Vec::new();
@@ -408,7 +409,7 @@ impl Spans {
         }
     }
 
-    /// The longest delay or duration of this kind in ns, if longer than `than`, and its description.
+    /// Returns the longest delay or duration of this kind in ns, if longer than `than`, and its description.
     pub fn longest(&self, of: Of, than: u64) -> Option<(u64, &str)> {
         self.longest.get(&of).filter(|(ns, _)| *ns > than).map(|(ns, text)| (*ns, text.as_str()))
     }

@@ -18,7 +18,8 @@ pub(super) fn named((comm, tid): Who) -> String {
     }
 }
 
-/// Who acts at an event: the thread, or an interrupt or softirq on top of it, which acts on nobody's behalf.
+/// Formats who acts at an event: the thread, or an interrupt or softirq on top of it, which does not act on behalf of
+/// the thread.
 pub(super) fn acting((who, context): Actor) -> String {
     let upon = match context {
         Some(Context::Softirq) => "a softirq upon ",
@@ -44,7 +45,7 @@ pub(super) fn raised(vec: u32, ns: u64, by: Who, begun: Who, on: On) -> String {
     format!("softirq {vec}, raised{on} while {} was current, began {} later, {thread}", named(by), Nanos(ns))
 }
 
-/// Frames of a thread that sleeps, without those of the scheduler.
+/// Returns the stack frames of a sleeping thread, without the frames of the scheduler.
 pub(super) fn slept(frames: &[Symbol]) -> Vec<String> {
     let names = frames.iter().filter_map(section::name).map(section::bare);
     let scheduler = |name: &String| name.contains("schedule") || name.contains("slowlock") || name.contains("trace");
@@ -122,7 +123,7 @@ pub(super) fn preempted(
     format!("{} {was}{at} for {}{}{by}{moved}", who(options, &task), Nanos(ns), interrupted.unwrap_or_default())
 }
 
-/// Address and function of `work struct=ee5bc404 function=f …` or `work struct ee5bc404: function f`.
+/// Parses address and function of `work struct=ee5bc404 function=f …` or `work struct ee5bc404: function f`.
 pub(super) fn work(body: &str) -> Option<(u64, &str)> {
     let rest = body.split_once("work struct")?.1.trim_start_matches(['=', ' ']);
     let end = rest.find([' ', ':']).unwrap_or(rest.len());

@@ -62,7 +62,7 @@ fn row_joined(row: Vec<Span>, limit: u64) -> Vec<Span> {
     out
 }
 
-/// Returns a group as one span, named after what took most of it.
+/// Returns a group as one span, named after the activity that took most of its time.
 fn one(group: Vec<Span>) -> Option<Span> {
     let (start_ns, end_ns) = (group.first()?.start_ns, group.last()?.end_ns);
     if group.len() == 1 {

@@ -35,7 +35,8 @@ fn below_at(cpu: &Cpu, at: u64) -> Option<Doing> {
     cpu.history.iter().take(known).rev().find_map(|segment| below(segment.doing))
 }
 
-/// Returns the task, idle or unknown below; `None` if only what is on top is known.
+/// Returns the activity below interrupts and softirqs: a task, idle or unknown. `None` if only the activity on top is
+/// known.
 fn below(doing: Doing) -> Option<Doing> {
     match doing {
         Doing::Idle | Doing::Task(_) | Doing::Unknown => Some(doing),
@@ -50,7 +51,8 @@ struct Writer<'a> {
     labels: Labels,
 }
 
-/// A CPU's labels without overlap in time: of what is on top, of threads, and of stalls, which overrule the latter.
+/// A CPU's labels without overlap in time: labels of interrupts and softirqs, of threads, and of stalls, which override
+/// the labels of threads.
 struct Labels {
     on_top: Vec<Drawn>,
     below: Vec<Drawn>,
@@ -129,7 +131,7 @@ impl Writer<'_> {
         spans
     }
 
-    /// Returns softirqs; an interrupt on top does not end one.
+    /// Returns softirqs; an interrupt on top of a softirq does not end it.
     fn softirqs(&self, pieces: &[Piece]) -> Vec<Span> {
         let mut spans: Vec<Span> = Vec::new();
         let mut open = false;

@@ -17,8 +17,8 @@ use punctual_trace::{Event, Kind, Source, TraceInfo};
 use punctual_units::{Arrange, CpuId};
 use std::collections::HashMap;
 
-/// Minimum time shown before T0 and after T3; `MOST_MARGIN` is the maximum. In between, the time is the delay divided
-/// by `MARGIN_PART`.
+/// Minimum time shown before T0 and after T3; `MOST_MARGIN` is the maximum. Between these limits, it is the delay
+/// divided by `MARGIN_PART`.
 const LEAST_MARGIN: u64 = 50_000;
 const MOST_MARGIN: u64 = 1_000_000;
 const MARGIN_PART: u64 = 10;
@@ -26,7 +26,7 @@ const LANES: usize = 8;
 /// Maximum number of spans examined, which limits the time for a crafted trace.
 const WORK: u64 = 20_000_000;
 
-/// The timelines of known wakeups, event by event, in bounded memory.
+/// Builds the timelines of known wakeups, event by event, in bounded memory.
 #[derive(Debug)]
 pub struct Timelines {
     machine: Machine,
@@ -40,7 +40,7 @@ pub struct Timelines {
     work: u64,
 }
 
-/// A wakeup whose thread runs, until the end of its margin.
+/// A wakeup whose thread has started to run; kept until the margin after it ends.
 #[derive(Debug)]
 struct Pending {
     victims: Vec<usize>,
@@ -191,7 +191,7 @@ impl Timelines {
         }
     }
 
-    /// Returns the CPUs by importance: the victim's, those it depended on, then by activity.
+    /// Returns the CPUs by importance: the victim's CPU, the CPUs on which it depended, then the others by activity.
     fn cpus(&self, window: &Window, (start, end): (u64, u64)) -> Vec<u32> {
         let path = window.waking.path.iter().map(|(_, cpu)| *cpu);
         let mut cpus = vec![window.cpu];
@@ -214,7 +214,7 @@ fn margin(window: &Window) -> u64 {
 }
 
 /// Draws the timelines of `victims`, as [`super::explain`] found them in the same trace, which `source` reads again;
-/// the result has their order.
+/// the result has the same order.
 pub fn timelines(source: &mut dyn Source, victims: &[Victim], facts: Facts) -> Vec<Option<Timeline>> {
     let mut timelines = Timelines::new(victims, facts);
     while let Some(event) = source.next() {

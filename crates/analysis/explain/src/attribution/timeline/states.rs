@@ -29,7 +29,7 @@ pub(super) fn of(machine: &Machine, pending: &Pending, (start, end): (u64, u64))
     states
 }
 
-/// Returns the thread's state before `at`, when it did not run, from how it last left the CPU.
+/// Returns the thread's state before `at`, when it did not run, derived from how it last left the CPU.
 fn out(pending: &Pending, at: u64) -> ThreadState {
     let last = pending.outs.iter().rev().find(|(t, _)| *t < at);
     if last.is_some_and(|(_, runnable)| *runnable) { ThreadState::Runnable } else { ThreadState::Sleeping }
@@ -49,7 +49,8 @@ fn push(states: &mut Vec<StateSpan>, start_ns: u64, end_ns: u64, state: ThreadSt
     }
 }
 
-/// Returns the times in which the thread had a CPU, including interrupts on top of it, by start; at most [`OUTS`].
+/// Returns the times in which the thread had a CPU, including interrupts on top of it, ordered by start; at most
+/// [`OUTS`].
 fn running(machine: &Machine, tid: i32, (start, end): (u64, u64)) -> Vec<(u64, u64)> {
     let mut found: Vec<(u64, u64)> = Vec::new();
     for (_, cpu) in machine.cpus() {

@@ -4,7 +4,7 @@ use punctual_model::Scheduled;
 use punctual_trace::Call;
 use punctual_units::Nanos;
 
-/// Describes the longest call of function_graph, and where it spent the time.
+/// Describes the longest call of function_graph, and where the call spent its time.
 pub(super) fn graph(call: &Call) -> String {
     let who =
         call.tid.map(|tid| Scheduled::default().thread(call.comm.map(|comm| comm.to_string()).as_deref(), Some(tid)));
@@ -27,7 +27,7 @@ pub(super) fn graph(call: &Call) -> String {
         text += &format!(", down to {}() {}", last.function, Nanos(last.ns));
     }
     if at.own_ns * 2 >= at.ns && at.longest.is_some() {
-        text += &format!(", {} of which in itself", Nanos(at.own_ns));
+        text += &format!(", {} of which in the function itself", Nanos(at.own_ns));
     }
     text + "; a duration includes what interrupted the function, and the time for which it slept"
 }

@@ -9,8 +9,8 @@ use punctual_units::CpuId;
 pub const DAY: u64 = 86_400_000_000_000;
 pub const START: u64 = 1_767_225_600_000_000_000;
 
-/// Returns a run of one day with one load on two CPUs. All figures of the second CPU are `ns`, and all of the first are
-/// half of it.
+/// Returns a run of one day with one load on two CPUs. All values of the second CPU are `ns`, and all values of the
+/// first CPU are half of that.
 pub fn run(day: u64, load: &str, ns: u64) -> RunSummary {
     let cell = |cpu: u32, ns: u64| SummaryCell {
         phase: format!("1-{load}"),

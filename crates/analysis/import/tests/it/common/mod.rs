@@ -49,8 +49,8 @@ pub fn close(a: Option<f64>, b: f64) -> bool {
 
 /// Number of cycles of the first thread of ct-stress30b.json.
 pub const STRESS_0: u64 = 146_324;
-/// Mean time of a batch, s, according to the README of the data. The next constants are those of the other kernel and
-/// of one thread.
+/// Mean time of a batch, s, according to the README of the data. The next constants are the times for the other kernel
+/// and for one thread.
 pub const RT_MULTI: f64 = 24.27;
 pub const STD_MULTI: f64 = 21.79;
 pub const RT_SINGLE: f64 = 67.55;

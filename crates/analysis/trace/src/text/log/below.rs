@@ -28,7 +28,8 @@ pub(super) fn owner(below: &[String]) -> Option<String> {
     Some(format!("; the {what} is likely owned by {owner}{place}"))
 }
 
-/// The thread in `CPU: 68 PID: 45050 Comm: app` or `pid: 7660, name: iptables`, if the report's first line does not name it.
+/// Returns the thread from `CPU: 68 PID: 45050 Comm: app` or `pid: 7660, name: iptables`, if the report's first line
+/// does not name it.
 pub(super) fn by(shown: &str, lines: &[&str], cpu: Option<f64>) -> Option<String> {
     let of_cpu = |line: &&&str| {
         line.contains(" Comm: ") && cpu.is_none_or(|cpu| number_after(line, "CPU: ").is_some_and(|of| of == cpu))
@@ -63,8 +64,8 @@ pub(super) fn heartbeat(below: &[String], cpu: Option<f64>) -> Option<String> {
     own.or_else(|| of(true).map(|ms| format!(" (the last time that all CPUs had one was {ms} ms ago)")))
 }
 
-/// Returns the lines that follow the first one that names that CPU and thread, such as `CPU: 0 PID: 1289 Comm: app`, up
-/// to the next such line.
+/// Returns the lines that follow the first line that names that CPU and thread, such as `CPU: 0 PID: 1289 Comm: app`,
+/// up to the next such line.
 pub(super) fn backtrace(below: &[String], cpu: f64, pid: Option<f64>) -> Vec<&str> {
     let is_its = |line: &String| {
         number_after(line, "CPU: ").is_some_and(|of| of == cpu)
@@ -92,8 +93,8 @@ pub(super) fn spinner(own: &[&str], below: &[String]) -> String {
     format!("; the lock is owned by {} ({pid}) on CPU {cpu}{stack}", text(name.as_bytes(), 32))
 }
 
-/// Returns in what the CPU spent most of its time, from `#1: 0% system, 0% softirq, 100% hardirq, 0% idle` below a soft
-/// lockup (kernel/watchdog.c, print_cpustat).
+/// Returns the context in which the CPU spent most of its time, from `#1: 0% system, 0% softirq, 100% hardirq, 0% idle`
+/// below a soft lockup (kernel/watchdog.c, print_cpustat).
 pub(super) fn utilization(lines: &[&str]) -> Option<String> {
     const MOST: u32 = 90;
     let rows: Vec<&&str> =
@@ -130,11 +131,11 @@ pub(super) fn of_cpu<'a>(lines: &[&'a str], cpu: Option<f64>, pid: Option<f64>) 
     }
 }
 
-/// Describes a dump of the report's thread that names another CPU than the report.
+/// Describes a dump of the report's thread that names a CPU other than the one in the report.
 pub(super) fn elsewhere(lines: &[&str], cpu: Option<f64>) -> Option<String> {
     let dump = lines.iter().find_map(|line| number_after(line, "CPU: ").filter(|_| line.contains("PID: ")))?;
     cpu.filter(|cpu| *cpu != dump)?;
-    Some(format!("; its dump says CPU {dump}, the first line another one"))
+    Some(format!("; its dump says CPU {dump}, the first line another CPU"))
 }
 
 /// Returns the work item from `Workqueue: events poll_values [hwmon]` near the start of a report.
@@ -177,7 +178,7 @@ pub(super) fn in_flight(shown: &str, lines: &[String]) -> String {
     if pending.is_empty() { work } else { format!("{work}; pending for that CPU: {}", pending.join(", ")) }
 }
 
-/// Adds to `flush_all BAR(8)` what worker 8, which waits for it, has in flight.
+/// Adds to `flush_all BAR(8)` the work item that worker 8, which waits for it, is executing.
 fn waited(items: &str, lines: &[String]) -> String {
     let shown = text(items.as_bytes(), 80);
     let worker = items.split_once("BAR(").and_then(|(_, rest)| rest.split(')').next());
@@ -199,7 +200,8 @@ fn waited(items: &str, lines: &[String]) -> String {
     }
 }
 
-/// The context of `scheduling while atomic: job/82/0x00010000` or `preempt_count: 10002` (include/linux/preempt.h).
+/// Returns the context from `scheduling while atomic: job/82/0x00010000` or `preempt_count: 10002`
+/// (include/linux/preempt.h).
 pub(super) fn context(shown: &str, own: &[&str]) -> Option<&'static str> {
     let hex = |digits: &str| {
         let end = digits.find(|c: char| !c.is_ascii_hexdigit()).unwrap_or(digits.len());
@@ -218,7 +220,8 @@ pub(super) fn context(shown: &str, own: &[&str]) -> Option<&'static str> {
     })
 }
 
-/// The handlers below `irq 36: nobody cared`: `[<0000000025a6cd31>] first_handler threaded [<…>] second_handler`.
+/// Returns the handlers listed below `irq 36: nobody cared`:
+/// `[<0000000025a6cd31>] first_handler threaded [<…>] second_handler`.
 pub(super) fn handlers(lines: &[&str]) -> String {
     const MOST: usize = 8;
     let below = lines.iter().skip_while(|line| !line.trim_end().ends_with("handlers:")).skip(1);
@@ -326,7 +329,7 @@ pub(super) fn clocks(shown: &str, lines: &[&str]) -> String {
         let near: Vec<&str> = near().collect();
         return match ticks(&near, "wd").zip(ticks(&near, "cs")) {
             Some((wd, cs)) => {
-                format!("; between two checks {cs}, and {wd}; which of the two is wrong is not in them{next}")
+                format!("; between two checks {cs}, and {wd}; they do not show which of the two is wrong{next}")
             }
             None => format!("; how far the clocks advanced is not in this report{next}"),
         };
@@ -348,7 +351,7 @@ pub(super) fn clocks(shown: &str, lines: &[&str]) -> String {
     )
 }
 
-/// How far a clock advanced, in its own ticks, from `'acpi_pm' wd_now: f4b7d wd_last: 6c50c5 mask: ffffff`.
+/// Returns how far a clock advanced, in its own ticks, from `'acpi_pm' wd_now: f4b7d wd_last: 6c50c5 mask: ffffff`.
 fn ticks(lines: &[&str], key: &str) -> Option<String> {
     /// Frequency of the ACPI timer, Hz, which is the same on all machines.
     const ACPI_PM: f64 = 3_579_545.0;

@@ -33,7 +33,7 @@ pub(super) fn rcu(report: &Report, shown: &str, lines: &[&str], log: &[String]) 
         true if has_readers => {
             let tasks = if named.contains("task ") { named } else { other_readers(log) };
             format!(
-                "no CPU but a reader blocked RCU: a task that was preempted or slept in its read-side section{tasks}"
+                "not a CPU but a reader blocked RCU: a task that was preempted or slept in its read-side section{tasks}"
             )
         }
         true => "all quiescent states were seen, so no CPU and no reader is known to have blocked RCU".to_owned(),
@@ -50,7 +50,7 @@ pub(super) fn rcu(report: &Report, shown: &str, lines: &[&str], log: &[String]) 
             };
             let asleep = match state {
                 Some(state) if is_asleep => format!(", asleep and not woken (state {state:#x})"),
-                Some(WAKING) => ", being woken (TASK_WAKING): its CPU had not taken it up".to_owned(),
+                Some(WAKING) => ", being woken (TASK_WAKING): its CPU had not yet handled the wakeup".to_owned(),
                 _ => String::new(),
             };
             format!("{means}, and RCU's grace-period kthread did not run for {jiffies} jiffies{asleep}{timer}")
@@ -71,16 +71,15 @@ pub(super) fn rcu(report: &Report, shown: &str, lines: &[&str], log: &[String]) 
         (None, None, Some(who)) => format!("{means}; shown: {who}"),
         (None, Some(place), None) => format!("{means}; shown {place}"),
         (None, None, None) if means.starts_with("no CPU") => {
-            format!("{means}; where that task is, is not in this report")
+            format!("{means}; this report does not show where that task is")
         }
         (None, None, None) => format!("{means}; what ran instead is not in this report"),
     }
 }
 
-/// Describes the stalled CPUs that were idle, by RCU's own counters (`idle=cf8/0/0x0`: nesting in tasks and in interrupts,
-/// kernel/rcu/tree_stall.h) and by the backtraces that were skipped for it. `unnoticed`: RCU's kthread, which has to look at
-/// idle CPUs, slept.
-/// Also returns true if all stalled CPUs were.
+/// Describes the stalled CPUs that were idle, by RCU's own counters (`idle=cf8/0/0x0`: nesting in tasks and in
+/// interrupts, kernel/rcu/tree_stall.h) and by the backtraces that were skipped because of it. `unnoticed`: RCU's
+/// kthread, which has to look at idle CPUs, slept. Also returns true if all stalled CPUs were idle.
 fn idle(lines: &[&str], unnoticed: bool) -> Option<(String, bool)> {
     const MOST: usize = 8;
     let mut stalled: Vec<(u32, bool)> = Vec::new();
@@ -120,17 +119,17 @@ fn idle(lines: &[&str], unnoticed: bool) -> Option<(String, bool)> {
     Some((format!("; idle meanwhile: {}{rest}{likely}", named.join(", ")), all))
 }
 
-/// The readers that another report of the log names, because this one does not.
+/// Returns the readers that another report in the log names, for a report that names none.
 fn other_readers(log: &[String]) -> String {
     let others: Vec<&str> = log.iter().map(String::as_str).collect();
     match tasks(&others).as_slice() {
-        [] => "; which one is not in this text".to_owned(),
+        [] => "; this text does not show which one".to_owned(),
         tasks => format!("; another report of this log names task {}", tasks.join(", ")),
     }
 }
 
-/// The task below a stall of RCU: `task:job/7  state:R  running task  stack: 0 pid: 2133 ppid: 2`, and its CPU in
-/// `nvcsw: 1/1 holdout: 1 idle_cpu: -1/7` of Tasks RCU (kernel/rcu/tasks.h, check_holdout_task).
+/// Returns the task shown below a stall of RCU: `task:job/7  state:R  running task  stack: 0 pid: 2133 ppid: 2`, and
+/// its CPU in `nvcsw: 1/1 holdout: 1 idle_cpu: -1/7` of Tasks RCU (kernel/rcu/tasks.h, check_holdout_task).
 fn holdout(lines: &[&str]) -> Option<String> {
     let (name, rest) = lines.iter().find_map(|line| line.split_once("task:")?.1.split_once(" state:"))?;
     let pid = number_after(rest, "pid:")?;
@@ -146,15 +145,15 @@ fn holdout(lines: &[&str]) -> Option<String> {
     Some(format!("{} (pid {pid}), {state}{cpu}", text(name.trim().as_bytes(), 32)))
 }
 
-/// The words in the braces of an expedited stall, `{ 3-.... P392 }`, and behind `Tasks blocked on level-0 rcu_node (CPUs
-/// 0-3):`. The first blocked task may be left out of both (up to Linux 5.10).
+/// Returns the words in the braces of an expedited stall, `{ 3-.... P392 }`, and after
+/// `Tasks blocked on level-0 rcu_node (CPUs 0-3):`. The first blocked task may be left out of both (up to Linux 5.10).
 fn listed(line: &str) -> impl Iterator<Item = &str> {
     let braces = line.split_once("CPUs/tasks: {").map(|(_, rest)| rest.split('}').next().unwrap_or(rest));
     let blocked = line.split_once("Tasks blocked on level").map(|(_, rest)| rest);
     braces.or(blocked).into_iter().flat_map(str::split_whitespace)
 }
 
-/// The blocked readers that reports of RCU list: `P123`, `P123/1:b..l`.
+/// Returns the blocked readers that reports of RCU list: `P123`, `P123/1:b..l`.
 fn tasks<'a>(lines: &[&'a str]) -> Vec<&'a str> {
     const MOST: usize = 16;
     let is_tid = |word: &&str| {
@@ -164,15 +163,15 @@ fn tasks<'a>(lines: &[&'a str]) -> Vec<&'a str> {
     lines.iter().flat_map(|line| listed(line)).filter(is_tid).take(MOST).collect()
 }
 
-/// `0-...!`: a stalled CPU with its marks.
+/// `0-...!`: parses a stalled CPU with its marks.
 fn stalled_cpu(word: &str) -> Option<u32> {
     let (cpu, marks) = word.split_once('-')?;
     let is_marked = matches!(marks.len(), 3..=5) && marks.starts_with(['.', 'O', 'o', '?', '!', 'N']);
     cpu.parse().ok().filter(|_| is_marked)
 }
 
-/// The stalled CPUs and readers, from `0-...!: (1 GPs behind)`, `{ 0-...D P123 }` and `Tasks blocked on level-0 rcu_node
-/// (CPUs 0-3): P123`.
+/// Returns the stalled CPUs and readers, from `0-...!: (1 GPs behind)`, `{ 0-...D P123 }` and
+/// `Tasks blocked on level-0 rcu_node (CPUs 0-3): P123`.
 pub(super) fn stalled(lines: &[&str]) -> String {
     const MOST: usize = 16;
     let behind = |line: &&str| line.split_whitespace().find_map(|word| stalled_cpu(word.strip_suffix(':')?));

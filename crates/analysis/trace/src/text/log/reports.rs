@@ -12,9 +12,9 @@ pub(super) enum Below {
     Rcu,
     /// The busy workers of all pools (kernel/workqueue.c, show_all_workqueues).
     Pools,
-    /// None; the line itself has the pending softirqs as a hexadecimal number.
+    /// Nothing; the line itself contains the pending softirqs as a hexadecimal number.
     Softirqs,
-    /// None; several lines name several culprits.
+    /// Nothing; there may be several such lines, each with its own culprit.
     Each,
     /// The handlers of the interrupt (kernel/irq/spurious.c).
     Handlers,
@@ -99,7 +99,7 @@ pub(super) const REPORTS: &[Report] = &[
         "detected stalls on tasks",
         None,
         Below::Rcu,
-        "those tasks did not switch voluntarily, for which Tasks RCU waits",
+        "those tasks made no voluntary context switch, for which Tasks RCU waits",
     ),
     report(
         "workqueue lockup - pool",
@@ -112,7 +112,7 @@ pub(super) const REPORTS: &[Report] = &[
         "non-responsive CSD lock",
         None,
         Below::Nothing,
-        "that CPU waits for the other CPU in the line to handle an IPI: what the other one ran is not in the line",
+        "that CPU waits for the other CPU in the line to handle an IPI: the line does not show what the other CPU ran",
     ),
     // drivers/pci/pci.c, pci_dev_wait.
     report(
@@ -249,7 +249,7 @@ pub(super) const REPORTS: &[Report] = &[
         "Clocksource tsc unstable",
         None,
         Below::Nothing,
-        "by the delta in the line, a clock deviated from another, or the check came late",
+        "according to the delta in the line, a clock deviated from another, or the check came late",
     ),
     // kernel/events/core.c, perf_sample_event_took: an average over 128 samples, in ns.
     report(

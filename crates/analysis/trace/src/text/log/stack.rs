@@ -69,7 +69,7 @@ pub(super) fn waits_for(place: &str, is_stuck: bool) -> Option<&'static str> {
     is_ipi.then_some(": it waits there for another CPU, which the report does not name, to handle an IPI")
 }
 
-/// Returns the function at the program counter. Registers inside of a call trace are those of a fault or system call,
+/// Returns the function at the program counter. Registers inside of a call trace belong to a fault or system call,
 /// unless they follow the frames of an interrupt.
 fn counter(lines: &[&str]) -> Option<String> {
     let heading = lines.iter().position(|line| is_heading(line));
@@ -80,7 +80,7 @@ fn counter(lines: &[&str]) -> Option<String> {
     is_own.then_some(at)
 }
 
-/// Returns the frames below those of an interrupt: what it interrupted.
+/// Returns the frames below the frames of an interrupt, which show what it interrupted.
 pub(super) fn below_interrupt<'a>(lines: &[&'a str]) -> Option<Vec<&'a str>> {
     let at = lines.iter().position(|line| line.trim_end().ends_with("<EOI>"))?;
     Some(std::iter::once("Call Trace:").chain(lines.get(at + 1..)?.iter().copied()).collect())
@@ -91,8 +91,8 @@ fn is_heading(line: &str) -> bool {
     line.contains("call trace") || line.contains("stack trace")
 }
 
-/// The function at the program counter, as architectures print it: x86, PowerPC, ARM, arm64, RISC-V, s390, MIPS, SPARC,
-/// LoongArch, m68k.
+/// Returns the function at the program counter, as architectures print it: x86, PowerPC, ARM, arm64, RISC-V, s390,
+/// MIPS, SPARC, LoongArch, m68k.
 fn registers(line: &str) -> Option<String> {
     const KEYS: [&str; 10] =
         ["RIP: ", "EIP is at ", "pc : ", "PC is at ", "Krnl PSW : ", "epc   : ", "TPC: ", "ERA: ", "PC: [<", "RIP  [<"];
@@ -102,7 +102,7 @@ fn registers(line: &str) -> Option<String> {
     function(rest)
 }
 
-/// The functions of a call trace, innermost first.
+/// Returns the functions of a call trace, innermost first.
 fn frames(lines: &[&str]) -> Vec<String> {
     // 32-bit ARM: `[<c0997424>] (__schedule) from [<c0997a94>] (schedule+0x50/0xa8)`, below no heading.
     let is_arm = |line: &str| line.contains(") from [<");
@@ -133,7 +133,7 @@ fn frames(lines: &[&str]) -> Vec<String> {
     frames.flatten().collect()
 }
 
-/// True for a line with nothing but a function, its offset and its module, behind the stamp of the log.
+/// True for a line with nothing but a function, its offset and its module, after the time stamp of the log.
 fn is_frame(line: &str) -> bool {
     let line = line.trim();
     let line = line.strip_prefix('[').and_then(|line| line.split_once("] ")).map_or(line, |(_, line)| line.trim());

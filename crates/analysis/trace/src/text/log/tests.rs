@@ -345,7 +345,7 @@ fn a_reader_that_blocks_rcu_is_said() {
                 \t(detected by 2, t=21010 jiffies)\nrcu: All QSes seen, last rcu_preempt kthread activity 1\n";
     let text = of(seen);
     assert!(
-        text.contains("no CPU but a reader blocked RCU") && text.contains("; which one is not in this text"),
+        text.contains("not a CPU but a reader blocked RCU") && text.contains("; this text does not show which one"),
         "{text}"
     );
     let named = format!(

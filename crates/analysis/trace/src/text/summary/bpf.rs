@@ -189,7 +189,7 @@ impl Histogram<'_> {
     }
 }
 
-/// `64K`, whose letter counts in powers of 1024.
+/// Parses a bound such as `64K`, in which the letter stands for a power of 1024.
 fn bound(from: &str) -> f64 {
     let digits = from.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let scale = ["K", "M", "G", "T"].iter().position(|letter| from.ends_with(letter)).map_or(0, |n| n as i32 + 1);

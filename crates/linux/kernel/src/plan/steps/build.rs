@@ -22,7 +22,7 @@ pub fn preflight(at: &Situation, source: &Source) -> Step {
     let mut step = small(
         "preflight",
         vec![command.clone(), format!("{command} --config {BUILD}/.config   # again, after it is configured")],
-        "missing parts are found before an hour is spent on the build on the build",
+        "missing parts are found before an hour is spent on the build",
         "",
     );
     step.time = Some(Estimate { minutes_min: 0, minutes_max: 1, basis: "it only reads" });
@@ -158,7 +158,7 @@ fn cross(at: &Situation) -> String {
 }
 
 /// Returns true if the kernel is configured with the Raspberry Pi tree's defconfig for the board, rather than like the
-/// running one.
+/// running kernel.
 pub fn has_own_defconfig(source: &Source) -> bool {
     matches!(source, Source::PiTree { .. } | Source::PiTreePatched { .. })
 }

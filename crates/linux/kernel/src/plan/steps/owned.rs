@@ -77,8 +77,7 @@ fn grub(at: &Situation) -> (Step, Step) {
         ],
         &format!(
             "{name}-reboot selects an entry for one boot; an entry inside a submenu (Advanced options …) is given as SUBMENU>ENTRY, \
-             otherwise GRUB uses its first entry; a new kernel may sort first and become the default when installed, so the running one \
-             is made the default before; with panic=10 on its command line, a panic returns automatically; {OF_THE_LOADER}"
+             otherwise GRUB uses its first entry; a new kernel may sort first and become the default when installed, so the running one is made the default beforehand; with panic=10 on its command line, a panic returns automatically; {OF_THE_LOADER}"
         ),
         &format!("{HANG}; on LVM, RAID, btrfs or ZFS GRUB cannot write its environment and boots the same entry again"),
     );
@@ -223,7 +222,7 @@ fn raspi_firmware(at: &Situation) -> Vec<Step> {
     vec![boot, verify(at), kept]
 }
 
-/// Returns steps for Ubuntu's flash-kernel, which copies the newest kernel over the one that the firmware starts.
+/// Returns steps for Ubuntu's flash-kernel, which copies the newest kernel over the kernel that the firmware starts.
 fn flash_kernel(at: &Situation) -> Vec<Step> {
     let folder = at.boot_folder.unwrap_or("/boot/firmware");
     let boot = small(

@@ -24,7 +24,7 @@ fn by_hand(at: &Situation) -> Vec<Step> {
         let risk = match at.loader.is_image() {
             true => "the kernel is part of the system's image: a custom kernel needs a new image",
             false => {
-                "the package has the kernel, its modules and device trees (tar -t); for their location see the \
+                "the package contains the kernel, its modules and device trees (tar -t); for their location see the \
                  documentation of the system and its loader; keep the running kernel's files"
             }
         };
@@ -83,12 +83,11 @@ fn deploy(at: &Situation, source: &Source) -> Step {
         ),
         true => (
             "uses separate folders, with its device trees and overlays; tryboot.txt is read once: any reset returns to config.txt",
-            "refused if it could not return automatically; early 4B boards need a writable EEPROM; with autoboot.txt, tryboot selects \
-             a partition, and it is refused",
+            "refused if the machine could not return automatically; early 4B boards need a writable EEPROM; with autoboot.txt, tryboot selects a partition, so this is refused as well",
         ),
         false => (
             "uses separate folders and arms the boot loader for one boot: any restart returns to the old kernel",
-            "refused if it could not return automatically: GRUB on LVM, RAID, btrfs or ZFS, no watchdog against an early hang \
+            "refused if the machine could not return automatically: GRUB on LVM, RAID, btrfs or ZFS, no watchdog against an early hang \
              (--manual-recovery accepts that)",
         ),
     };
@@ -130,11 +129,11 @@ fn kept(at: &Situation) -> Step {
     )
 }
 
-/// Returns a manual check of a kernel that was not deployed by this program, so that `kernel verify` has nothing to
-/// compare with.
+/// Returns a manual check of a kernel that was not deployed by this program, for which `kernel verify` therefore has
+/// nothing to compare with.
 pub fn verify(at: &Situation) -> Step {
     let mut commands = vec![
-        line("uname -r && uname -v   # the second must contain PREEMPT_RT"),
+        line("uname -r && uname -v   # the second line must contain PREEMPT_RT"),
         line("punctual audit"),
         line("sudo punctual prove --deadline 100us --duration 60s"),
     ];

@@ -67,7 +67,7 @@ fn mapped(view: &dyn Machine, device: &str) -> Option<String> {
     disks.iter().find(is_it).map(|disk| format!("/sys/class/block/{disk}"))
 }
 
-/// Adds the drivers of a block device: of the devices it consists of, otherwise of its hardware.
+/// Adds the drivers of a block device: those of the devices it consists of, if any, otherwise those of its hardware.
 fn layer(view: &dyn Machine, folder: &str, depth: usize, all: &mut Vec<Needed>) {
     if let Some(uuid) = view.read(&format!("{folder}/dm/uuid")).text() {
         all.push(Needed::new("device mapper", &["BLK_DEV_DM"]));
@@ -122,7 +122,7 @@ fn hardware(view: &dyn Machine, device: &str, all: &mut Vec<Needed>) {
     }
 }
 
-/// Uses only the device name, if /sys is not among the files.
+/// Determines the drivers from the device name alone, for use when /sys is not among the files.
 fn by_device_name(device: &str) -> Result<Vec<Needed>, String> {
     let name = device.strip_prefix("/dev/").unwrap_or_default();
     let families: [(&str, &[&str]); 5] = [

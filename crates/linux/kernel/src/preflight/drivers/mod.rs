@@ -44,7 +44,7 @@ pub fn checks(given: &Given) -> Vec<Check> {
         judged(
             given,
             "machine-console",
-            "a console without its driver built in shows nothing of a boot that fails",
+            "a console whose driver is not built in shows nothing of a boot that fails",
             consoles,
             false,
         ),

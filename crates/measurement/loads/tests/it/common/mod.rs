@@ -124,7 +124,7 @@ pub fn run(args: &[&str]) -> LoadReport {
     Host::start(args).report()
 }
 
-/// Creates a directory on a disk instead of a file system in memory.
+/// Creates a directory on a disk, not on a file system in memory.
 pub fn disk_folder() -> tempfile::TempDir {
     tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
 }

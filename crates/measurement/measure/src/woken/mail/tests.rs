@@ -19,10 +19,10 @@ struct World {
     mail: Box<Mailbox>,
     inbox: Inbox,
     kind: Kind,
-    /// Numbers of published messages in transit.
+    /// Sequence numbers of published messages that are in transit.
     way: VecDeque<u64>,
     dropped: Vec<u64>,
-    /// Number of the last message that left the queue.
+    /// Sequence number of the last message that left the queue.
     came: Option<u64>,
     sent: u64,
     recorded: Option<u64>,

@@ -14,7 +14,7 @@ const MOST_SENSORS: usize = 4;
 pub struct History {
     pub from: u64,
     pub to: u64,
-    /// The quantity whose maxima were recorded, if it is an application's: that of one thread.
+    /// The quantity of an application's thread whose maxima were recorded; `None` for wakeup latencies.
     pub value: Option<AppValue>,
     /// Worst latency of each CPU that has its own line, ns.
     pub latency: Vec<(CpuId, Series)>,

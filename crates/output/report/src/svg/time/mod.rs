@@ -1,5 +1,5 @@
-//! Draws the run over time: the worst wakeup of every second, and below on the same axis temperature, frequency and
-//! steal.
+//! Draws the run over time: the worst wakeup of every second, and below it, on the same time axis, temperature,
+//! frequency and steal time.
 
 mod data;
 mod marks;

@@ -9,7 +9,7 @@ const NAMES: usize = 9;
 /// Maximum number of CPUs shown; at most `SPANS` spans of each are used.
 const LANES: usize = 8;
 const SPANS: usize = 1_000;
-/// Letters for the first threads; all others share one.
+/// Letters for the first threads; all other threads share one letter.
 const LETTERS: &str = "ABCDEFGH";
 const OTHER: char = 'o';
 const STILL: char = '%';
@@ -52,7 +52,7 @@ impl<'a> Grid<'a> {
         named("", &row.into_iter().collect::<String>())
     }
 
-    /// Returns the thread's states, then every CPU: interrupts on top, if any, and below what ran.
+    /// Returns the thread's states, then every CPU: interrupts on top, if any, and what ran below them.
     pub fn rows(&self) -> Vec<(Tint, String)> {
         let mut rows = vec![(Tint::Plain, named("thread", &self.states()))];
         for lane in self.timeline.lanes.iter().take(LANES) {
@@ -148,7 +148,7 @@ impl<'a> Grid<'a> {
         at.and_then(|at| LETTERS.chars().nth(at)).unwrap_or(OTHER)
     }
 
-    /// Returns the row of interrupts; they are short, so every column that one touches shows it.
+    /// Returns the row of interrupts; they are short, so every column that an interrupt touches shows it.
     fn on_top(&self, lane: &Lane) -> Option<String> {
         let mut row = vec![' '; self.columns];
         for (kinds, mark) in [(&[SpanKind::Softirq][..], '~'), (&[SpanKind::Irq, SpanKind::Nmi][..], '!')] {

@@ -11,7 +11,7 @@ pub struct Browser {
     from: BufReader<ChildStdout>,
     session: Option<String>,
     last: u64,
-    /// Events since the last call.
+    /// Events received since the last call.
     events: Vec<Value>,
 }
 
@@ -109,7 +109,7 @@ impl Browser {
         self.eval(expression).as_f64().unwrap_or_else(|| panic!("{expression} is no number"))
     }
 
-    /// Returns errors of the console since the page was opened, and every external resource that the page requested.
+    /// Returns the console errors since the page was opened, and every external resource that the page requested.
     pub fn complaints(&mut self) -> Vec<String> {
         let bad = |event: &Value| match event["method"].as_str()? {
             "Runtime.exceptionThrown" => Some(event["params"]["exceptionDetails"].to_string()),

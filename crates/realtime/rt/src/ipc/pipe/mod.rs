@@ -27,15 +27,15 @@ use std::thread::JoinHandle;
 /// Counters of a pipe.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PipeCounts {
-    /// Frames read from the FIFO and passed to the real-time side.
+    /// Number of frames read from the FIFO and passed to the real-time side.
     pub received: u64,
-    /// Frames from the real-time side written to the FIFO.
+    /// Number of frames from the real-time side that were written to the FIFO.
     pub sent: u64,
-    /// Frames dropped because the ring was full.
+    /// Number of frames dropped because the ring was full.
     pub dropped: u64,
-    /// Frames returned to the real-time sender because the ring was full ([`Overflow::Refuse`]).
+    /// Number of frames returned to the real-time sender because the ring was full ([`Overflow::Refuse`]).
     pub refused: u64,
-    /// Parts of the input that were skipped because they were not a frame.
+    /// Number of parts of the input that were skipped because they were not a frame.
     pub malformed: u64,
 }
 

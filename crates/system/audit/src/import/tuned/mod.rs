@@ -145,7 +145,7 @@ impl Found {
         }
     }
 
-    /// Sets the variables in the order of the file; those of included profiles come first.
+    /// Sets the variables in the order of the file; the variables of included profiles come first.
     fn fill_variables(&mut self, lookup: &Lookup) -> Result<(), ProfileFileError> {
         let section = self.units.iter().find(|section| section.name == "variables").cloned().unwrap_or_default();
         for Entry { key, value, whence } in section.entries {
@@ -197,8 +197,8 @@ impl Found {
         self.requests.extend(boot::requests(&words));
     }
 
-    /// Chooses the built-in profile by the names of this profile and its includes, otherwise by whether it isolates
-    /// CPUs.
+    /// Chooses the built-in profile by the names of this profile and its includes or, if these do not decide, by
+    /// whether the profile isolates CPUs.
     fn base(&self, file: &str) -> Profile {
         let own = file.rsplit('/').nth(1).unwrap_or_default();
         let names: Vec<&str> = std::iter::once(own).chain(self.seen.iter().map(String::as_str)).collect();

@@ -1,4 +1,4 @@
-//! Adjustments of TuneD's plugins (tuned/plugins/plugin_*.py).
+//! Converts the settings of TuneD's plugins to requests (tuned/plugins/plugin_*.py).
 
 use super::ini::Entry;
 use super::variables::is_open;
@@ -97,7 +97,7 @@ impl Context<'_> {
     fn sysctl(&self, key: &str) -> Result<Request, &'static str> {
         let fine = |c: char| c.is_ascii_alphanumeric() || "._-/:".contains(c);
         if !key.chars().all(fine) || key.contains("..") || key.is_empty() {
-            return Err("it is not a sysctl that can be looked up");
+            return Err("the name is not a sysctl that can be looked up");
         }
         let is_slashed = key.find(['.', '/']).is_some_and(|at| key.get(at..).is_some_and(|rest| rest.starts_with('/')));
         let swap = |c: char| match c {
@@ -148,7 +148,7 @@ impl Context<'_> {
         let (mut want, is_mask) = (want, path.ends_with("cpumask") || path.ends_with("affinity"));
         let value = want.show();
         if is_mask {
-            let cpus = mask(&value).ok_or("it is not a CPU mask")?;
+            let cpus = mask(&value).ok_or("the value is not a CPU mask")?;
             want = Want::is(if cpus.is_empty() { "none".to_owned() } else { cpus.to_string() });
         }
         let origin = self.origin(id, group);
@@ -172,7 +172,7 @@ impl Context<'_> {
         let key = self.entry.key.as_str();
         // TuneD sets only what the processor and its driver support (plugin_cpu.py).
         let of = |path: String, want: Want| {
-            let absent = format!("{path} does not exist, and TuneD then changes nothing");
+            let absent = format!("{path} does not exist, in which case TuneD changes nothing");
             self.path_or(&path, format!("cpu-{key}"), "cpu", want, ("SKIP", absent))
         };
         match key {
@@ -186,13 +186,13 @@ impl Context<'_> {
             "min_perf_pct" | "max_perf_pct" | "no_turbo" => of(format!("{CPUS}/intel_pstate/{key}"), self.want()?),
             "pm_qos_resume_latency_us" => of(format!("{CPUS}/cpu*/power/pm_qos_resume_latency_us"), self.want()?),
             "force_latency" => self.latency(),
-            _ => Err("it controls TuneD's internal adaptation, with no setting to check"),
+            _ => Err("the option controls TuneD's internal adaptation, so there is no setting to check"),
         }
     }
 
     /// Checks the limit of all holders of /dev/cpu_dma_latency together, µs.
     fn latency(&self) -> Result<Request, &'static str> {
-        let most = self.value.parse::<i64>().map_err(|_| "it depends on the machine's idle states")?;
+        let most = self.value.parse::<i64>().map_err(|_| "the value depends on the machine's idle states")?;
         let origin = self.origin("cpu-force_latency".to_owned(), "cpu");
         let absent = ("WARN", "this kernel has no /dev/cpu_dma_latency".to_owned());
         let request = one(origin, json!({ "probe": "latency-request" }), &Want::AtMost(most), absent);

@@ -1,11 +1,11 @@
 //! TuneD's variables and functions: `${name}`, `${f:function:argument}` (tuned/profiles/variables.py, functions/).
-//! Those that only TuneD on the machine can evaluate stay as written.
+//! Those that only TuneD on the machine can evaluate are left as written.
 
 use crate::rule::expression;
 use punctual_units::{CpuId, CpuList};
 use std::collections::BTreeMap;
 
-/// Maximum length of a value, bytes: a variable that uses another twice doubles it.
+/// Maximum length of a value, bytes: a variable that uses another one twice doubles the length.
 const LONGEST: usize = 1 << 14;
 
 /// Maximum nesting depth of `${…}`.

@@ -206,7 +206,7 @@ fn options_of(entry: &str) -> Vec<String> {
     lines.flat_map(str::split_whitespace).map(str::to_owned).collect()
 }
 
-/// Parameters of which all values take effect, as far as the tests use them.
+/// Parameters used in the tests of which all values take effect.
 const ALL_COUNT: &[&str] = &["console", "rd.lvm.lv", "crashkernel"];
 
 fn key(word: &str) -> String {
