@@ -5,7 +5,6 @@ use punctual_testing::corpus;
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
 #[test]
 fn rules_are_listed_and_explained() {

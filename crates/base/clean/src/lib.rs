@@ -108,7 +108,7 @@ fn escape(out: &mut String, c: char) {
     };
 }
 
-/// Returns true for a character that a terminal or browser interprets or hides instead of displaying it.
+/// Returns true for a character that a terminal or browser interprets or hides instead of displaying.
 pub fn is_obeyed(c: char) -> bool {
     c.is_control() || hides(c)
 }

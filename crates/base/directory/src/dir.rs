@@ -60,7 +60,7 @@ impl Dir {
         assume(self.acts_as.as_deref(), path)
     }
 
-    /// Returns the path with which the directory was opened. Meanwhile this path may refer to another directory.
+    /// Returns the path with which the directory was opened. By now, this path may refer to another directory.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -105,7 +105,7 @@ impl Dir {
         self.dir(name)
     }
 
-    /// Opens a regular file for reading. Does not block if the entry is a FIFO or a device, but returns an error.
+    /// Opens a regular file for reading. If the entry is a FIFO or a device, returns an error instead of blocking.
     ///
     /// # Errors
     /// [`Error::Unfit`] if it is not a regular file; otherwise see open(2).
@@ -204,7 +204,7 @@ impl Dir {
     }
 
     /// Opens a file that is written to and never replaced: a FIFO, a terminal or, for example, `/dev/stdout`. Without
-    /// `wait`, it is an error if no process has opened a FIFO for reading. A link is followed only if it belongs to
+    /// `wait`, opening a FIFO fails if no process has it open for reading. A link is followed only if it belongs to
     /// root or to the owner of the directory.
     ///
     /// # Errors
@@ -388,7 +388,7 @@ impl Dir {
         beneath::open(self.fd.as_fd(), name, flags, Mode::empty())
     }
 
-    /// Opens the parent directory of a path. Returns it and the last component of the path.
+    /// Opens the parent directory of a path. Returns the parent directory and the last component of the path.
     pub(crate) fn parent<'a>(&self, path: &'a Path) -> Result<(OwnedFd, &'a OsStr), Errno> {
         let last = path.file_name().ok_or(Errno::XDEV)?;
         let above = path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -429,8 +429,8 @@ fn kind(stat: &Stat) -> Kind {
     }
 }
 
-/// Returns the names of the entries with their stat(2), without following links, sorted by name. Entries that disappear
-/// during the walk are omitted.
+/// Returns the names of the entries and their stat(2) data, without following links, sorted by name. Entries that
+/// disappear meanwhile are omitted.
 fn list(dir: impl AsFd) -> Result<Vec<(OsString, Stat)>, Errno> {
     let mut found = Vec::new();
     // Reopened, so that it has its own offset.

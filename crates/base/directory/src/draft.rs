@@ -70,7 +70,7 @@ impl Draft {
     /// survive a power failure.
     ///
     /// # Errors
-    /// See fsync(2) and rename(2). The draft is then removed.
+    /// See fsync(2) and rename(2). If one of them fails, the draft is removed.
     pub fn publish(self, sync: bool) -> Result<(), Error> {
         self.finish(sync, false)
     }

@@ -19,7 +19,7 @@ pub enum Error {
     Unfit { path: PathBuf, why: String },
     /// The process runs as root and would write to a directory that another user controls.
     #[error(
-        "{}: {why}; root does not write there, because other users control that directory: choose another directory{}",
+        "{}: {why}; root does not write to it, because other users control that directory: choose another directory{}",
         path.display(), .owner.map(|uid| format!(", or give --owner {uid} to write as that user")).unwrap_or_default()
     )]
     Exposed {

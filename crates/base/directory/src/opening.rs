@@ -37,7 +37,7 @@ impl Dir {
     ///
     /// # Errors
     /// [`Error::Exposed`] if the process is root and another user can redirect the path to a directory that belongs to
-    /// someone else; [`Error::Unfit`] for a path without a file name; otherwise see open(2).
+    /// someone else; [`Error::Unfit`] if the path has no file name; otherwise see open(2).
     pub fn of_file(path: &Path) -> Result<(Dir, PathBuf), Error> {
         let name =
             path.file_name().ok_or_else(|| Error::Unfit { path: path.into(), why: "it has no file name".into() })?;

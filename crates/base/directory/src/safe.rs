@@ -136,7 +136,11 @@ fn writable_by_others(stat: &Stat, shown: &Path, last: bool) -> Result<(), Error
     // entries to the last one.
     if mode.intersects(Mode::WOTH | Mode::WGRP) && (last || !mode.contains(Mode::SVTX)) {
         let who = if mode.contains(Mode::WOTH) { "every user" } else { "its group" };
-        return Err(Error::Exposed { path: shown.into(), why: format!("{who} can write there"), owner: None });
+        return Err(Error::Exposed {
+            path: shown.into(),
+            why: format!("{who} can write to this directory"),
+            owner: None,
+        });
     }
     Ok(())
 }

@@ -71,8 +71,10 @@ pub(crate) fn make(folder: &Path, prefix: &[u8], whose: Whose) -> Result<(Dir, D
             break;
         }
     }
-    let made =
-        made.ok_or_else(|| Error::Unfit { path: folder.into(), why: "no free temporary name was found in it".into() })?;
+    let made = made.ok_or_else(|| Error::Unfit {
+        path: folder.into(),
+        why: "no unused temporary name was found in this directory".into(),
+    })?;
     made.1.remove_stale(prefix, b"");
     Ok(made)
 }

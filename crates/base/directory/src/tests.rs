@@ -163,7 +163,7 @@ fn what_is_never_replaced_is_written_in_place() {
     assert_eq!(secret(&folder), "secret");
 }
 
-/// Tests the path walk to the directory of a single file. One user owns all directories here.
+/// Tests the path walk to the directory of a single file. In this test, one user owns all directories.
 #[test]
 fn a_single_file_is_written_beneath_its_directory() {
     let (folder, dir) = own();

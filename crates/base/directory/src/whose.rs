@@ -73,7 +73,7 @@ fn known(user: &str) -> Option<Identity> {
     identity(user, None, passwd, groups)
 }
 
-/// Looks a user up with getent(1), which knows other sources as well (LDAP, SSSD, systemd-homed). Returns a line in the
+/// Looks a user up with getent(1), which also queries other sources (LDAP, SSSD, systemd-homed). Returns a line in the
 /// format of passwd(5).
 fn entry_elsewhere(user: &str) -> Option<String> {
     let mut getent = Command::new("/usr/bin/getent");

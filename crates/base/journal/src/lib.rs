@@ -8,8 +8,8 @@
 //! Leases are stored under /run. Neither they nor the changes survive a reboot. The changes that `fix` makes survive
 //! it; `fix` has its own journal.
 //!
-//! Architecture invariant: nothing here decides what to change. An entry is undone by another process only if its owner
-//! is known to be dead.
+//! Architecture invariant: nothing here decides what to change. An entry is undone by another process only if the
+//! process that made it is known to be dead.
 
 #![forbid(unsafe_code)]
 

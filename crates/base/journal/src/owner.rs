@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::Path;
 
-/// Recorded instead of the PID namespace if the kernel has no CONFIG_PID_NS.
+/// Value recorded instead of the PID namespace if the kernel has no CONFIG_PID_NS.
 const NO_NAMESPACES: &str = "none";
 
 /// A process, identified by boot, PID namespace, PID and start time.
@@ -77,7 +77,7 @@ fn start_of(pid: u32) -> io::Result<Option<u64>> {
 mod tests {
     use super::*;
 
-    /// Small kernels for boards may lack CONFIG_PID_NS. Without /proc the namespace is unknown.
+    /// Kernels built for small boards may lack CONFIG_PID_NS. Without /proc the namespace is unknown.
     #[test]
     fn a_kernel_without_namespaces_has_one() {
         let folder = tempfile::tempdir().unwrap();

@@ -3,7 +3,7 @@
 //! Each of these processes has a file in a directory shared by all users, and by all containers that share /run. The
 //! name of the file identifies the process and its CPUs. A lock on it (flock(2)) shows that the process is alive, even
 //! if it is in another PID namespace. The directory is watched with inotify(7), so that processes that start and end
-//! between two readings are not missed.
+//! between two scans of the directory are not missed.
 
 use crate::Journal;
 use punctual_units::CpuList;
@@ -112,7 +112,7 @@ impl Register {
         Ok(())
     }
 
-    /// Returns the reason why some processes may be invisible; `None` if all are visible.
+    /// Returns the reason why some processes may not be visible; `None` if all processes are visible.
     pub fn limited(&self) -> Option<&str> {
         self.limited.as_deref()
     }
@@ -122,8 +122,8 @@ impl Register {
         alive(&self.folder).into_iter().filter(|name| *name != self.name).filter_map(|name| other(&name)).collect()
     }
 
-    /// Returns the processes that registered since the last call or, at the first call, since this process registered.
-    /// Some of them may already have ended.
+    /// Returns the processes that have registered since the last call or, at the first call, since this process
+    /// registered. Some of them may already have ended.
     ///
     /// # Errors
     /// The kernel's event queue overflowed, or reading it failed.

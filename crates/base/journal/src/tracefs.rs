@@ -36,7 +36,7 @@ pub fn mounted() -> Option<PathBuf> {
 ///
 /// # Errors
 /// `EPERM`: the process lacks CAP_SYS_ADMIN. `ENOSYS`: the kernel is older than 5.2. `ENODEV`: the kernel has no
-/// tracefs. Also if /proc is not mounted.
+/// tracefs. It also fails if /proc is not mounted.
 pub fn own() -> io::Result<&'static Path> {
     if OWN.get().is_none() {
         // If two threads race here, the loser's mount is closed again.

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Maximum time for retries. A trace instance is busy while a process reads one of its files, for example an audit
-/// (`__remove_instance` in kernel/trace/trace.c), which takes less time than this.
+/// Maximum time for retries. A trace instance is busy while a process reads one of its files, for example during an
+/// audit (`__remove_instance` in kernel/trace/trace.c). Such a read takes less time than this.
 const BUSY: Duration = Duration::from_secs(2);
 
 /// One undo step. It may be carried out more than once.
@@ -70,7 +70,7 @@ impl Undo {
     }
 }
 
-/// Returns success if the file does not exist.
+/// Turns the error that a file does not exist into success.
 fn gone(result: io::Result<()>) -> io::Result<()> {
     match result {
         Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),

@@ -26,17 +26,17 @@ pub struct AppLate {
     pub at_mono_ns: u64,
     /// Name of the thread that wrote the line or whose cycle broke the claim; null for a signal and for a chain.
     pub thread: Option<String>,
-    /// ID of that thread.
+    /// ID of the thread in `thread`; null if there is none.
     pub tid: Option<i32>,
     /// NAME of the line `punctual: late NAME`.
     pub name: Option<String>,
-    /// The claim that was broken.
+    /// The broken claim; null if the moment was not reported by a claim.
     pub claim: Option<String>,
     /// The value that broke the claim; null for releases without a cycle.
     pub value_ns: Option<Nanos>,
     /// CLOCK_MONOTONIC time at which that cycle or pass was released.
     pub release_mono_ns: Option<u64>,
-    /// True if that cycle had not ended.
+    /// True if the cycle that broke the claim had not yet ended at that moment.
     pub is_open: bool,
 }
 

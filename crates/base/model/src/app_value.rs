@@ -32,7 +32,7 @@ impl AppValue {
             depth += i32::from(c == '(') - i32::from(c == ')');
             (depth == 0).then_some(at)
         });
-        let end = end.ok_or("the bracket is not closed")?;
+        let end = end.ok_or("the bracket has no closing `)`")?;
         let (name, rest) = (rest[..end].trim(), &rest[end + 1..]);
         if name.is_empty() {
             return Err(format!("the name of a thread is missing: {forms}"));
@@ -58,12 +58,13 @@ impl AppValue {
         Ok((value, rest))
     }
 
-    /// Returns true if the quantity has one value for each release of a thread, including skipped releases.
+    /// Returns true if the quantity has exactly one value for each release of a thread, including skipped releases.
     pub fn is_of_releases(&self) -> bool {
         matches!(self, AppValue::Response(_))
     }
 
-    /// Returns the names of the threads in whose cycles the quantity is measured; of a chain, its threads or marks.
+    /// Returns the names of the threads in whose cycles the quantity is measured; for a chain, the names of its threads
+    /// or marks.
     pub fn threads(&self) -> &[String] {
         match self {
             AppValue::Response(name) | AppValue::Jitter(name) | AppValue::Cpu(name) => std::slice::from_ref(name),
@@ -127,7 +128,7 @@ impl schemars::JsonSchema for AppValue {
     }
 
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({"type": "string", "description": "What was measured: response(THREAD), jitter(THREAD), cpu(THREAD), chain(A > B)"})
+        schemars::json_schema!({"type": "string", "description": "The measured quantity: response(THREAD), jitter(THREAD), cpu(THREAD), chain(A > B)"})
     }
 }
 

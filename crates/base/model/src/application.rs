@@ -100,8 +100,8 @@ pub struct AppDelay {
     pub ns: u64,
 }
 
-/// How much longer a thread may run in each cycle, and how much later it may be released, before a claim breaks: an estimate,
-/// by response-time analysis from the largest observed CPU times.
+/// How much longer a thread may run in each cycle, and how much later it may be released, before a claim breaks. It is
+/// estimated by response-time analysis from the largest observed CPU times.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AppMargin {

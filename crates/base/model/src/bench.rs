@@ -1,7 +1,7 @@
 //! Results of `punctual bench`.
 //!
 //! A benchmark repeats one task and records the conditions of each repetition. It appends [`BenchRecord`]s to a log
-//! while it runs. [`Bench`] is built from this log in the same way for killed, resumed and complete runs.
+//! while it runs. [`Bench`] is built from this log in the same way, whether the run was killed, resumed or completed.
 
 use crate::{ContextSample, Event, Reading, Series};
 use punctual_units::{CpuId, Histogram, Nanos};
@@ -19,7 +19,7 @@ pub struct Bench {
     pub plan: BenchPlan,
     /// Completed repetitions, in the order in which they ended.
     pub repetitions: Vec<BenchRepetition>,
-    /// One series per measured quantity, with one point for each repetition that ran without interruption, followed by
+    /// One series per measured quantity, with one point for each repetition that was not interrupted, followed by
     /// series of the temperatures.
     pub series: Vec<Series>,
     /// Distributions of the time per step, over all repetitions.
@@ -142,7 +142,7 @@ pub struct BenchRepetition {
     pub elapsed_ns: u64,
     /// CPU time of all threads of this program, ns; null if unknown.
     pub cpu_ns: Option<u64>,
-    /// Number of times the repetition was interrupted and resumed. If not 0, the series do not include its times.
+    /// Number of times the repetition was interrupted and resumed. If not 0, the repetition is omitted from the series.
     pub resumed: u32,
     pub figures: Vec<BenchFigure>,
     /// Computed results, with their correct values where known.

@@ -83,10 +83,10 @@ pub struct Command {
     pub draft: Option<Draft>,
 }
 
-/// A file that a command generates under another name next to the old one. The finished file is checked, synced and
-/// renamed over the old one, so that a power failure leaves either the old file or the new one. grub-mkconfig(8) itself
-/// ends with `cat grub.cfg.new > grub.cfg` without fsync, and a power failure during that copy leaves an incomplete
-/// menu (GRUB 2.06, util/grub-mkconfig.in).
+/// A file that a command generates under another name next to the old one. When the file is complete, it is checked,
+/// synced and renamed over the old file, so that a power failure leaves either the old file or the new one.
+/// grub-mkconfig(8) itself ends with `cat grub.cfg.new > grub.cfg` without fsync, and a power failure during that copy
+/// leaves an incomplete menu (GRUB 2.06, util/grub-mkconfig.in).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Draft {

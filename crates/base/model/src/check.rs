@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Check {
-    /// Outcome: `pass` if all event sources could be observed and nothing was found.
+    /// Outcome: `pass` if all event sources could be observed and there are no findings.
     pub outcome: Outcome,
     /// Command line of the program, or the process to which the check was attached.
     pub program: String,
@@ -116,6 +116,6 @@ pub struct CheckCycles {
 pub struct CheckSource {
     /// Name of the source: `page faults`, `system calls`, …
     pub name: String,
-    /// The reason why events of this source were missed; null if it was observed throughout.
+    /// The reason why events of this source were missed; null if the source was observed throughout.
     pub missing: Option<String>,
 }

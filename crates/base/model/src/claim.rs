@@ -23,8 +23,8 @@ pub struct Claim {
     pub of: Option<AppValue>,
     /// Confidence required for a pass or fail, 0–1.
     pub confidence: f64,
-    /// Longest time for which one disturbance makes releases late, as declared in the claim; `None` if not declared.
-    /// Applies to shares of releases and to quantiles.
+    /// Longest time for which one disturbance makes releases late, as declared in the claim; `None` if not declared. It
+    /// is used only for claims about shares of releases and about quantiles.
     pub stall: Option<Nanos>,
 }
 
@@ -80,7 +80,7 @@ impl Claim {
         Claim { quantity, of, confidence: USUAL_CONFIDENCE, stall: None }
     }
 
-    /// Returns true if the claim limits how often something may happen, so that a run can prove it. Other claims
+    /// Returns true if the claim limits how often something may happen; a run can prove such a claim. Other claims
     /// (`max`, `missed`) hold until they are refuted.
     pub fn is_of_frequency(&self) -> bool {
         !matches!(self.quantity, Quantity::Max(_) | Quantity::NoneMissed)
@@ -210,17 +210,17 @@ fn quantity(body: &str) -> Result<Quantity, String> {
         return Ok(Quantity::Max(limit(right)?));
     }
     if let Some(inner) = left.strip_prefix("P(>").or_else(|| left.strip_prefix("p(>")) {
-        let inner = inner.strip_suffix(')').ok_or("the bracket is not closed")?;
+        let inner = inner.strip_suffix(')').ok_or("the bracket has no closing `)`")?;
         return Ok(Quantity::Exceedance { limit: limit(inner)?, p: probability(right)? });
     }
     if let Some(inner) = left.strip_prefix("episodes(>") {
-        let inner = inner.strip_suffix(')').ok_or("the bracket is not closed")?;
+        let inner = inner.strip_suffix(')').ok_or("the bracket has no closing `)`")?;
         return Ok(Quantity::Episodes { limit: limit(inner)?, per_second: rate(right)? });
     }
     if let Some(percent) = left.strip_prefix(['p', 'P']) {
         let percent: f64 = percent.parse().map_err(|_| format!("`{left}` is not a quantile"))?;
         if !(percent > 0.0 && percent < 100.0) {
-            return Err("a quantile lies between p0 and p100".into());
+            return Err("a quantile must lie between p0 and p100".into());
         }
         return Ok(Quantity::Quantile { q: percent / 100.0, limit: limit(right)? });
     }
@@ -254,7 +254,7 @@ fn rate(text: &str) -> Result<f64, String> {
         .filter(|x| x.is_finite() && *x > 0.0)
         .ok_or("the number of episodes is missing or not positive")?;
     let unit = RATES.iter().find(|(name, _)| *name == unit);
-    let (_, seconds) = unit.ok_or("the unit of a rate is second, minute, hour, day or week")?;
+    let (_, seconds) = unit.ok_or("the unit of a rate must be second, minute, hour, day or week")?;
     Ok(count / seconds)
 }
 
@@ -269,7 +269,7 @@ fn limit(text: &str) -> Result<Nanos, String> {
 fn probability(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(p) if p > 0.0 && p < 1.0 => Ok(p),
-        _ => Err("a probability lies between 0 and 1, for example 1e-6".into()),
+        _ => Err("a probability must lie between 0 and 1, for example 1e-6".into()),
     }
 }
 

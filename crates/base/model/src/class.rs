@@ -82,7 +82,7 @@ impl Confidence {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Confidence {
-    /// The cause fits, but the trace lacks an event that would prove it.
+    /// The trace is consistent with the cause, but lacks an event that would prove it.
     Suspected,
     /// The cause was inferred from events of the trace.
     Medium,

@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 pub struct Comparison {
     /// Compared groups in the order given, at least two.
     pub groups: Vec<Group>,
-    /// Numbers of boots per group needed to detect a difference, with one entry per standard deviation between boots.
+    /// Numbers of boots per group needed to detect a difference, with one entry for each value of the standard
+    /// deviation between boots.
     pub recipes: Vec<BootsRecipe>,
     /// Runs that may share a boot with other runs. If there are any, no conclusion is drawn.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -28,8 +29,8 @@ pub struct Comparison {
     pub left_out: Vec<String>,
     /// Reasons why the comparison supports no conclusion.
     pub problems: Vec<String>,
-    /// Properties that files of other tools do not record and that therefore cannot be compared. Empty if all are
-    /// known.
+    /// Properties that files of other tools do not record and that therefore cannot be compared. Empty if all
+    /// properties are known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_known: Vec<String>,
 }
@@ -70,7 +71,7 @@ pub struct ComparisonRow {
     /// Unit: `ns`, `s`, `share`, `1/s`, `MiB/s`, …
     pub unit: String,
     pub sample: SampleUnit,
-    /// True if larger is better, as for throughput.
+    /// True if larger values are better, as with throughput.
     pub more_is_better: bool,
     /// Values of each group, in the order of the groups.
     pub groups: Vec<Sampled>,
@@ -84,15 +85,15 @@ pub struct Sampled {
     /// Values, one per boot or batch.
     pub values: Vec<f64>,
     pub n: u64,
-    /// Effective sample size given the autocorrelation; absent if the values have no order in time.
+    /// Effective sample size, with the autocorrelation taken into account; absent if the values have no order in time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effective: Option<f64>,
     /// Autocorrelation at lag one; absent if the values have no order in time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lag_one: Option<f64>,
-    /// Median; null without values.
+    /// Median of `values`; null if there are none.
     pub median: Option<f64>,
-    /// Mean; null without values.
+    /// Mean of `values`; null if there are none.
     pub mean: Option<f64>,
     /// For a quantile of a single run: lower 95 % confidence bound by order statistics; absent otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -128,13 +129,13 @@ pub struct Against {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Conclusion {
-    /// The second group is larger.
+    /// The values of the second group are larger.
     More,
-    /// The second group is smaller.
+    /// The values of the second group are smaller.
     Less,
     /// No difference was found.
     Alike,
-    /// Too few values for an interval.
+    /// There are too few values for a confidence interval.
     #[default]
     TooFew,
     Missing,
@@ -149,7 +150,7 @@ pub struct Ratio {
     pub interval: Option<(f64, f64)>,
     /// Actual confidence of the interval; the requested confidence if there is no interval.
     pub confidence: f64,
-    /// Number of boots per group needed for an interval.
+    /// Minimum number of boots per group needed for a confidence interval.
     pub least_n: u64,
 }
 
@@ -218,12 +219,12 @@ pub enum UnlikeKind {
     Way,
     /// How the releases on different CPUs are aligned.
     Alignment,
-    /// CPU exit-latency limit set through /dev/cpu_dma_latency while measuring.
+    /// CPU exit-latency limit set through /dev/cpu_dma_latency during the measurement.
     DmaLatency,
     Tool,
     /// Resolution of the reported values.
     Resolution,
-    /// Number of scored periods per run, which affects the maximum.
+    /// Number of scored periods per run, which affects the largest latency.
     Length,
     Tracing,
     Governor,
@@ -232,7 +233,7 @@ pub enum UnlikeKind {
     /// Median CPU frequency, read between phases.
     Frequency,
     Temperature,
-    /// Throttling or under-voltage while measuring.
+    /// Throttling or under-voltage during the measurement.
     Throttling,
 }
 

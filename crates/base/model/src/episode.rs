@@ -4,8 +4,8 @@ use punctual_units::Nanos;
 use serde::{Deserialize, Serialize};
 
 /// An episode ends after this many successive releases that were served in time. A disturbance often delays only some
-/// of the releases that occur during it, for example every fifth. Counted separately, these would look like as many
-/// independent events (docs/guide/statistics.md).
+/// of the releases that occur during it, for example every fifth. If each of these releases were counted separately,
+/// they would look like independent events (docs/guide/statistics.md).
 pub const EPISODE_GAP: u64 = 10;
 
 /// The late episodes above one limit on one CPU in one phase. The counts are exact; [`Episodes::kept`] holds only the
@@ -17,7 +17,8 @@ pub struct Episodes {
     pub limit_ns: Nanos,
     /// Number of episodes, including one that was still open at the end of the recording.
     pub count: u64,
-    /// Number of late releases in all episodes: late wakeups, and periods skipped because of them.
+    /// Number of late releases in all episodes: late wakeups, and the periods that were skipped because of late
+    /// wakeups.
     pub late: u64,
     /// Sum of the lateness beyond the limit over all late releases (saturating), ns.
     pub area_ns: u64,

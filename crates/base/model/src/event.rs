@@ -29,7 +29,7 @@ pub enum Event {
         mono_ns: u64,
         phase: String,
     },
-    /// CLOCK_REALTIME was set. Measuring is not affected, but time stamps in other logs are.
+    /// CLOCK_REALTIME was set. This affects time stamps in other logs, but not the measurement.
     ClockStep {
         /// Time of the event, CLOCK_MONOTONIC.
         mono_ns: u64,
@@ -49,7 +49,7 @@ pub enum Event {
         cpu: CpuId,
         text: String,
     },
-    /// CPU frequencies, read between phases only, because reading another CPU's frequency disturbs it.
+    /// CPU frequencies, read between phases only, because reading the frequency of another CPU disturbs that CPU.
     Frequency {
         /// Time of the reading, CLOCK_MONOTONIC.
         mono_ns: u64,
@@ -116,11 +116,11 @@ pub struct ContextSample {
     pub temperatures: Vec<Reading>,
     /// Throttling and under-voltage events in the interval. Empty if they cannot be read.
     pub throttling: Vec<Reading>,
-    /// Number of frequency transitions in the interval, all policies together.
+    /// Number of frequency transitions in the interval, summed over all policies.
     pub frequency_transitions: Option<u64>,
-    /// Number of context switches in the interval, all CPUs together.
+    /// Number of context switches in the interval, summed over all CPUs.
     pub context_switches: Option<u64>,
-    /// Number of page faults in the interval, all processes together.
+    /// Number of page faults in the interval, summed over all processes.
     pub page_faults: Option<u64>,
     /// Number of page faults in the interval that read from disk.
     pub major_faults: Option<u64>,
@@ -144,9 +144,10 @@ pub struct CpuContext {
     pub cpu: CpuId,
     /// Number of interrupts handled, from all sources.
     pub irqs: Option<u64>,
-    /// The most frequent interrupt sources (at most 4) with their counts, largest first, without zeros.
+    /// The most frequent interrupt sources (at most 4) with their counts, largest first. Sources without interrupts are
+    /// omitted.
     pub top_irqs: Vec<Reading>,
-    /// Softirq counts by name, without zeros.
+    /// Softirq counts by name; softirqs that did not run are omitted.
     pub softirqs: Vec<Reading>,
     /// Steal time, ns (resolution 1/USER_HZ).
     pub steal_ns: Option<u64>,

@@ -3,15 +3,15 @@
 use punctual_units::{CpuId, CpuList, Nanos, Scheduling};
 use serde::{Deserialize, Serialize};
 
-/// Version 2: [`RanThread::as_charged`] contains steal and other tasks.
+/// Version 2: [`RanThread::as_charged`] takes steal time and the CPU time of other tasks into account.
 pub const EXPERIMENT_SCHEMA: &str = "punctual.sched/2";
 
 /// Maximum share of a thread's elapsed time that may be missing from the sum of its run, wait, sleep and steal time.
 pub const ACCOUNTED: f64 = 0.005;
 /// Maximum share of a thread's elapsed time that the prediction may leave unexplained.
 pub const EXPLAINED: f64 = 0.03;
-/// Largest difference between the latest and the earliest predicted end, as a share of the end, with which these bounds
-/// can explain the measured end.
+/// Largest difference between the latest and the earliest predicted end, as a share of the end. Bounds that are further
+/// apart do not explain the measured end.
 pub const NARROW: f64 = 0.1;
 /// Unexplained times below this value, in ns, are always accepted, because a wakeup latency or a clock read can take as
 /// long.
@@ -83,7 +83,8 @@ pub struct RtLimit {
     pub period_ns: Nanos,
     /// Mechanism that imposes the limit, and the file from which the limit was read.
     pub by: String,
-    /// True if the limit also applies when no fair thread is runnable, as for RT throttling; false for the fair server.
+    /// True if the limit also applies when no fair thread is runnable, as with RT throttling; false for the fair
+    /// server.
     #[serde(default)]
     pub always: bool,
     /// True if the kernel has fair servers with the same limit besides RT throttling, as with CONFIG_RT_GROUP_SCHED since
@@ -128,7 +129,7 @@ pub struct Prediction {
     /// chance; `ends_ns` is the median of all these ends. Absent if not before `ends_ns`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub earliest_ns: Option<Nanos>,
-    /// Latest end in these simulations. Absent if not after `ends_ns`.
+    /// Latest end in the simulations described at `earliest_ns`. Absent if not after `ends_ns`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latest_ns: Option<Nanos>,
 }
@@ -141,7 +142,7 @@ impl Prediction {
         Some((earliest.min(ends), latest.max(ends)))
     }
 
-    /// Returns the time between the earliest and the latest predicted end that is nearest to `end`.
+    /// Returns the point in time nearest to `end` in the range from the earliest to the latest predicted end.
     pub fn nearest(&self, end: Nanos) -> Option<Nanos> {
         self.bounds().map(|(earliest, latest)| end.clamp(earliest, latest))
     }
@@ -280,14 +281,16 @@ impl TimeAccount {
 }
 
 impl RanThread {
-    /// Returns the share of the elapsed time that is neither run, wait, sleep nor steal time; `None` if one is unknown.
+    /// Returns the share of the elapsed time that is neither run, wait, sleep nor steal time; `None` if one of these
+    /// times is unknown.
     pub fn unaccounted(&self) -> Option<f64> {
         let sum = self.account.sum()?;
         Some((self.elapsed_ns.0 as f64 - sum.0 as f64).abs() / self.elapsed_ns.0.max(1) as f64)
     }
 
-    /// Returns the elapsed time minus the nearest end predicted from the charged time, steal and other tasks, ns; 0 if
-    /// the thread ended between its earliest and latest predicted end, `None` if steal and other tasks are unknown.
+    /// Returns the elapsed time minus the nearest end predicted from the charged time, steal time and other tasks, ns;
+    /// 0 if the thread ended between its earliest and latest predicted end; `None` if the steal time and the CPU time
+    /// of other tasks are unknown.
     pub fn rest_ns(&self) -> Option<i64> {
         self.beyond(self.as_charged.nearest(self.elapsed_ns))
     }
@@ -303,7 +306,8 @@ impl RanThread {
         Some(self.rest_ns()? as f64 / self.elapsed_ns.0.max(1) as f64)
     }
 
-    /// Returns the difference to the predicted end itself, not to its bounds, as a share of the elapsed time.
+    /// Returns the difference between the measured end and the predicted end itself (not its bounds), as a share of the
+    /// elapsed time.
     pub fn miss(&self) -> Option<f64> {
         Some(self.beyond(self.as_charged.ends_ns)? as f64 / self.elapsed_ns.0.max(1) as f64)
     }
@@ -313,9 +317,10 @@ impl RanThread {
         Some(self.unaccounted()? <= ACCOUNTED)
     }
 
-    /// Returns true if the end predicted from the charged time, steal and other tasks explains when the thread ended;
-    /// `None` if one of these times is unknown, if only a bound that is not [`NARROW`] explains it, or if other tasks
-    /// took as much time as is unexplained: on other CPUs the threads might have avoided these tasks.
+    /// Returns true if the end predicted from the charged time, steal time and other tasks explains when the thread
+    /// ended; `None` if one of these times is unknown, if it is explained only by bounds that are wider than
+    /// [`NARROW`], or if other tasks took at least as much time as is unexplained: on other CPUs, the threads might
+    /// have avoided these tasks.
     pub fn is_explained(&self) -> Option<bool> {
         let elapsed = self.elapsed_ns.0.max(1) as f64;
         let small = |rest: i64| rest.unsigned_abs() as f64 / elapsed <= EXPLAINED || rest.unsigned_abs() < TOO_SHORT;

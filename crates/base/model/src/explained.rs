@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub struct Scheduled {
     /// `FIFO`, `RR`, `DEADLINE`, `OTHER`…; `RT` if the trace does not distinguish FIFO from RR; null if unknown.
     pub policy: Option<String>,
-    /// Real-time priority 1–99, or nice value of other threads; null if unknown or not applicable.
+    /// Real-time priority 1–99, or the nice value of a thread with another policy; null if unknown or not applicable.
     pub prio: Option<i32>,
 }
 
@@ -35,7 +35,7 @@ impl Scheduled {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cause {
     pub class: Class,
-    /// The responsible thread, or the thread whose code ran; null if the cause is not a thread.
+    /// ID of the responsible thread, or of the thread whose code ran; null if the cause is not a thread.
     pub tid: Option<i32>,
     /// Name of the thread in `tid`; null if unknown.
     pub comm: Option<String>,
@@ -62,7 +62,7 @@ pub struct Cause {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Link {
-    /// The thread that waited; null for an interrupt.
+    /// ID of the thread that waited; null for an interrupt.
     pub tid: Option<i32>,
     /// Name of the thread; null if unknown.
     pub comm: Option<String>,
@@ -167,8 +167,8 @@ pub struct Blocked {
     pub ns: u64,
     /// Task state in the kernel's notation: `S` sleeping, `D` uninterruptible (device, page fault).
     pub state: String,
-    /// ID of the thread that woke the blocked thread (the owner, if it waited for a lock); null if an interrupt woke
-    /// it.
+    /// ID of the thread that woke the blocked thread (the owner of the lock, if it waited for one); null if an
+    /// interrupt woke it.
     pub woken_by: Option<i32>,
     /// Name of the waking thread; null if unknown.
     pub comm: Option<String>,
@@ -224,7 +224,8 @@ pub struct Explanation {
     pub groups: Vec<CulpritGroup>,
     /// The longest cycles, longest first; empty if not requested.
     pub cycles: Vec<Cycle>,
-    /// Number of wakeups of the selected threads for which the trace shows both the waking and the start of running.
+    /// Number of wakeups of the selected threads for which the trace shows both when the thread was woken and when it
+    /// started to run.
     pub wakeups: u64,
     /// How the wakeups were selected.
     pub chosen: String,
@@ -262,7 +263,7 @@ pub struct Explained {
     /// Latency measured by the thread itself. In the trace a wakeup ends at sched_switch, so [`Victim::latency_ns`] is
     /// slightly smaller.
     pub latency_ns: u64,
-    /// The trace file, relative to the run directory.
+    /// Path of the trace file, relative to the run directory.
     pub trace: String,
     pub victim: Victim,
     /// Activity of the CPUs around the time of the wakeup; absent if the trace is only a summary.
@@ -308,7 +309,7 @@ pub struct Span {
     pub kind: SpanKind,
     /// Name of the activity in the trace: comm of a task, `irq 24 eth0`, `local_timer`, `NET_RX`; empty if it has none.
     pub label: String,
-    /// Thread id of the task; null if it is not a task, or unknown.
+    /// Thread ID of the task; null if the activity is not a task, or if the ID is unknown.
     pub tid: Option<i32>,
     #[serde(flatten)]
     pub scheduled: Scheduled,

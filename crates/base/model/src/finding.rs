@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Finding {
-    /// Id of the rule, for example `cpu-governor`.
+    /// ID of the rule, for example `cpu-governor`.
     pub id: String,
     /// Group of the rule, for example `CPU: SMT, frequency, idle, thermal`.
     pub group: String,
@@ -15,7 +15,7 @@ pub struct Finding {
     /// Subject and result in one sentence: `Clocksource: it is tsc`.
     pub summary: String,
     pub evidence: Vec<Evidence>,
-    /// Why the setting matters, with a number if one is known.
+    /// Why the setting matters, with a measured effect if one is known.
     pub why: String,
     /// Command that corrects the setting; null if there is none.
     pub fix: Option<String>,

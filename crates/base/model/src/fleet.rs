@@ -41,7 +41,7 @@ pub struct FleetLine {
     pub doubt: Option<String>,
     /// True if the run ended as planned.
     pub complete: bool,
-    /// Verdict of the run: `pass`, `fail`, `inconclusive`; null if nothing was claimed.
+    /// Verdict of the run: `pass`, `fail`, `inconclusive`; null if the run had no claim.
     pub outcome: Option<String>,
 }
 
@@ -94,7 +94,7 @@ pub struct FleetWorst {
     pub load: String,
     pub cpu: CpuId,
     pub run: String,
-    /// Main cause of this wakeup, if a trace shows it; null otherwise.
+    /// Main cause of the worst wakeup, if a trace shows it; null otherwise.
     pub cause: Option<String>,
 }
 
@@ -120,7 +120,7 @@ pub struct FleetOutlier {
     pub settings: String,
     /// Median of the worst wakeups of the board's runs, ns.
     pub ns: u64,
-    /// Median of the boards' values, ns.
+    /// Median of `ns` over all boards compared.
     pub median_ns: f64,
     /// Distance from the median on a logarithmic scale, in robust standard deviations.
     pub score: f64,
@@ -149,7 +149,7 @@ pub struct FleetContrast {
     pub factor: FleetFactor,
     /// The kernel or settings under comparison.
     pub level: String,
-    /// The property held equal: the settings or the kernel.
+    /// The property that all compared boards share: the settings or the kernel.
     pub within: String,
     pub load: String,
     /// Number of boards with this kernel or these settings.

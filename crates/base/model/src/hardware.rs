@@ -115,7 +115,7 @@ pub struct GapCpu {
     pub run_delay_ns: Option<u64>,
     /// Number of times that another thread preempted the thread that reads the clock; null if unknown.
     pub preempted: Option<u64>,
-    /// Interrupts by name and count, largest first; null if unknown.
+    /// Names and counts of interrupts, largest count first; null if unknown.
     pub interrupts: Option<Vec<(String, u64)>>,
 }
 
@@ -153,7 +153,7 @@ pub struct Hardware {
     pub throttled: Vec<Reading>,
     /// Hottest sensor at the end of the measurement, m°C.
     pub hottest: Option<Reading>,
-    /// CPUs on which gaps were searched for.
+    /// CPUs that were searched for gaps.
     pub on: CpuList,
     pub took_ns: u64,
     /// Minimum time between two clock readings that counts as a gap, ns.
@@ -162,7 +162,7 @@ pub struct Hardware {
     pub window_ns: u64,
     /// Length of a cycle, ns.
     pub cycle_ns: u64,
-    /// Number of trace events compared with the gaps; null if nothing was traced.
+    /// Number of trace events compared with the gaps; null if no events were traced.
     pub events: Option<u64>,
     /// Parts of the measurement that were left out or reduced. Unless the list is empty, the absence of gaps proves
     /// nothing about those parts.

@@ -144,7 +144,7 @@ pub struct Series {
     pub max: f64,
     /// The first [`Series::MOST_POINTS`] values, in order.
     pub points: Vec<f64>,
-    /// Name of each point, if they have names, for example `CPU 0`.
+    /// Name of each point, for example `CPU 0`; empty if the points have no names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub labels: Vec<String>,
 }

@@ -133,7 +133,7 @@ impl<'a> Known<'a> {
     }
 
     /// Returns the `q` quantile (0–1) of the counted samples by nearest rank; `None` if there are too few samples for
-    /// it ([`held_rank`]), or if the sample of this rank has no value.
+    /// this quantile ([`held_rank`]), or if the sample of this rank has no value.
     pub fn quantile(&self, q: f64) -> Option<u64> {
         self.at_rank(held_rank(q, self.all.count())?)
     }
@@ -282,7 +282,7 @@ mod tests {
     }
 
     proptest! {
-        /// Known values are correct and bounds hold for any values of the samples beyond the last bin.
+        /// Known values are correct and bounds hold, whatever the values of the samples beyond the last bin are.
         #[test]
         fn what_is_known_is_true(
             mut values in prop::collection::vec(1u64..3_000, 1..60), last in 1u64..3_000, q in 0.0..1.0f64

@@ -3,7 +3,7 @@
 use punctual_units::CpuList;
 use serde::{Deserialize, Serialize};
 
-/// Summary of the machine; `machine/` in the run directory has the source files. Null values are unknown.
+/// Summary of the machine; the directory `machine/` of the run contains the source files. Null values are unknown.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MachineFacts {

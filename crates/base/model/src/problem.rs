@@ -15,9 +15,9 @@ pub struct Problem {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ProblemKind {
-    /// The load did not run, or did not prove that it ran.
+    /// The load did not run, or there is no proof that it ran.
     LoadDidNotRun,
-    /// Policy, priority, affinity or memory lock differ from the request when read back.
+    /// The policy, priority, affinity or memory lock read back from the kernel differs from the requested one.
     NotAsAsked,
     /// Real-time scheduling was refused, so an ordinary thread was measured.
     NoRealTime,
@@ -31,7 +31,7 @@ pub enum ProblemKind {
     /// The user ended the phase early after seeing its results. Bounds that hold for a fixed number of samples do not
     /// apply.
     EndedEarly,
-    /// The measuring thread took page faults while recording.
+    /// The measuring thread took page faults during the recording.
     PageFaults,
     /// Results could not be written.
     Storage,

@@ -57,7 +57,7 @@ pub struct Run {
     pub problems: Vec<Problem>,
     /// Remarks that do not affect the verdict, for example about a fallback or a setting that was not changed.
     pub notes: Vec<String>,
-    /// Cost of measuring; null if unknown.
+    /// Cost of the measurement; null if unknown.
     pub cost: Option<OwnCost>,
 }
 
@@ -190,7 +190,7 @@ pub struct Settings {
     pub warmup_ns: Option<Nanos>,
     /// The load of each phase, in order.
     pub loads: Vec<String>,
-    /// Exit-latency limit set through /dev/cpu_dma_latency while measuring, µs; null if not set or not stated.
+    /// Exit-latency limit set through /dev/cpu_dma_latency during the measurement, µs; null if not set or not stated.
     pub cpu_dma_latency_us: Option<i32>,
     /// True if the machine's counters were sampled.
     pub context: bool,
@@ -244,8 +244,8 @@ pub struct Phase {
     pub id: String,
     /// Name of the load: `idle`, `cpu`, `cmd:make -j4`, …; `unknown` if an imported file does not state it.
     pub load: String,
-    /// For an imported phase, the kind of its values, for example `IRQ latency`, and their file; absent for wakeup
-    /// latency under the load.
+    /// For an imported phase, the kind of its values, for example `IRQ latency`, and the file that contains them;
+    /// absent for wakeup latency under the load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     /// Quantity measured on an application's threads; absent for wakeup latency.
@@ -319,17 +319,17 @@ pub struct CpuResult {
     pub max_ns: Option<u64>,
     /// Exact mean latency; null if the thread never woke.
     pub mean_ns: Option<f64>,
-    /// Page faults (minor and major) of the thread while recording; null if not readable.
+    /// Page faults (minor and major) of the thread during the recording; null if not readable.
     pub page_faults: Option<u64>,
-    /// Involuntary context switches of the thread while recording; null if not readable.
+    /// Involuntary context switches of the thread during the recording; null if not readable.
     pub involuntary_switches: Option<u64>,
     /// Time for which the thread was runnable but not running (schedstat), ns; null if not readable.
     pub run_delay_ns: Option<u64>,
     /// How far the samples can differ from the recorded values; absent if they are exact.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blur: Option<Blur>,
-    /// Late episodes for each claimed limit and for a fixed grid of limits, in ascending order of the limit; empty if
-    /// the order of the samples was not recorded.
+    /// Late episodes for each claimed limit and for a fixed grid of limits, in ascending order of their limits; empty
+    /// if the order of the samples was not recorded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub episodes: Vec<Episodes>,
     /// For each claimed quantile, the number of latencies above its limit in each block of time; empty if not recorded.

@@ -109,9 +109,9 @@ pub struct SuiteResult {
 #[serde(tag = "how", rename_all = "snake_case")]
 pub enum SuiteEnd {
     Ran(Box<SuiteRan>),
-    /// The environment lacks the facility under test; never a pass.
+    /// The environment lacks the facility under test. This never counts as a pass.
     Unsupported {
-        /// The reason, with advice.
+        /// The reason why the facility is missing, with advice.
         why: String,
     },
     /// The test did not run to its end.
@@ -129,9 +129,9 @@ pub struct SuiteRan {
     pub lateness: Histogram,
     /// Page faults of the receiver after its first event; null if unknown.
     pub page_faults: Option<u64>,
-    /// Unintended switches from a co-kernel to Linux; null without a co-kernel.
+    /// Unintended switches from a co-kernel to Linux; null if there is no co-kernel.
     pub mode_switches: Option<u64>,
-    /// Class according to late and lost events; null if the test sent nothing, or could not have failed.
+    /// Class according to late and lost events; null if the test sent no events, or if it could not have failed.
     pub class: Option<SuiteClass>,
     /// Broken promises; empty if all were kept.
     pub broken: Vec<String>,
@@ -188,7 +188,7 @@ pub enum Promise {
     /// Every event is delivered once and in order, up to a limit on the number of pending events. Above it, the sender
     /// gets an error or a counter rises.
     Bounded,
-    /// Every event is counted; several may arrive as one.
+    /// Every event is counted; several events may be delivered together.
     Counted,
     /// After the last event was sent, at least one event arrives. The number of sent events is lost.
     Merged,

@@ -103,7 +103,7 @@ pub enum TailRefusal {
     },
     /// Too few late wakeups to estimate their clustering.
     ClusteringUnknown { from: u64 },
-    /// Too few thresholds have 100 exceedances and a fit.
+    /// Too few thresholds have at least 100 exceedances and a bounded interval of the shape.
     FewThresholds {
         /// Number of usable thresholds; 5 are needed.
         thresholds: u64,
@@ -117,7 +117,7 @@ pub enum TailRefusal {
     },
     /// The exceedances do not follow the fitted distribution.
     PoorFit {
-        /// p-value, at most .05; null if it could not be tested.
+        /// p-value, at most .05; null if the fit could not be tested.
         p: Option<f64>,
     },
     /// The largest observed latency lies above the confidence interval of the level.

@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 pub struct Tracing {
     /// The reason why nothing was traced, with advice; null if tracing worked.
     pub why_not: Option<String>,
-    /// Tracefs mount that was used: `mounted at PATH`, `own detached mount`. Absent if nothing was traced, or in runs
-    /// of older versions.
+    /// Tracefs mount that was used: `mounted at PATH`, `own detached mount`. Absent if nothing was traced, or if the
+    /// run was recorded by an older version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tracefs: Option<String>,
     /// Recorded events as `system:name`.
@@ -34,7 +34,7 @@ pub struct PhaseTrace {
     pub captures: u64,
     /// Number of times the recorder woke up to save a window.
     pub wakeups: u64,
-    /// Problems while tracing; usually empty.
+    /// Problems that occurred during tracing; usually empty.
     pub problems: Vec<String>,
 }
 
@@ -50,13 +50,14 @@ pub struct Capture {
     /// End of the window, CLOCK_MONOTONIC.
     pub to_mono_ns: u64,
     pub late: Vec<LateWakeup>,
-    /// CPUs whose buffer was already overwritten past the start of the window.
+    /// CPUs whose buffer no longer contained the start of the window.
     pub overwritten: Vec<CpuId>,
     /// Policies of the real-time threads in the window by thread id, since a trace does not distinguish FIFO from RR.
     pub policies: BTreeMap<i32, punctual_units::Policy>,
     /// True if the fair server is on; null if the kernel has none or does not report it.
     pub fair_server: Option<bool>,
-    /// Current tracer of the top-level trace instance, which may be in use by another program; `nop` if none.
+    /// Current tracer of the top-level trace instance, which may be in use by another program; `nop` if no tracer is
+    /// active.
     #[serde(default)]
     pub tracer: Option<String>,
     /// True if the kernel log reports real-time throttling in this phase; null if the log is not readable.

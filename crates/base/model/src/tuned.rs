@@ -14,7 +14,7 @@ pub struct Tuned {
     pub block_ns: Nanos,
     /// Probability that at least one change is kept although no change helps.
     pub alpha: f64,
-    /// Seed of the order in which blocks were measured.
+    /// Seed for the random order in which blocks were measured.
     #[serde(default)]
     pub seed: u64,
     /// Value of the objective for each block measured without changes, in order, ns.
@@ -36,7 +36,7 @@ pub const TUNE_SCHEMA: &str = "punctual.tune/1";
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Trial {
-    /// Id of the rule.
+    /// ID of the rule that makes the change.
     pub rule: String,
     /// What the rule changes.
     pub what: String,
@@ -79,7 +79,7 @@ pub enum TrialKind {
     Screening,
     /// Confirmation of a change with independent data.
     Confirmation {
-        /// p-value of the pairs, under the hypothesis that the change does not help.
+        /// p-value computed from the pairs, under the hypothesis that the change does not help.
         p: f64,
         /// Significance level that the p-value must not exceed.
         alpha: f64,

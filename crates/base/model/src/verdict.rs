@@ -11,8 +11,7 @@ use serde::{Deserialize, Serialize};
 pub enum Outcome {
     /// Every claim holds in every phase on every CPU, with the required confidence.
     Pass,
-    /// Every claim holds, but at least one of them (`max`, `missed`) was merely not refuted within the length of the
-    /// measurement.
+    /// Every claim holds, but at least one of them (`max`, `missed`) was only not refuted during the measurement.
     Held,
     Inconclusive,
     /// At least one claim is refuted.
@@ -26,13 +25,13 @@ pub struct Verdict {
     pub outcome: Outcome,
     /// Judgement of each claim, in the order given.
     pub claims: Vec<Judged>,
-    /// Problems that make phases inconclusive, each with its phase (null: all phases).
+    /// Problems that make phases inconclusive, each with its phase, which is null if the problem concerns all phases.
     pub problems: Vec<(Option<String>, Problem)>,
     /// Probabilities that a run of this length includes a rare event.
     pub coverage: Vec<Coverage>,
     /// For each load, the longest period for which every periodic event was observed; empty if the times are unknown.
     pub periods: Vec<PeriodSeen>,
-    /// Location of the run's largest corrected latency; null without samples.
+    /// Location of the run's largest corrected latency; null if there are no samples.
     pub worst: Option<CellId>,
     /// Number of releases; null if an imported file does not state it.
     pub released: Option<u64>,
@@ -41,9 +40,10 @@ pub struct Verdict {
     pub skipped: Option<u64>,
     /// Result of the control measurement, for virtual time with several CPUs; null otherwise.
     pub virtual_control: Option<VirtualControl>,
-    /// Tail of each load; empty if not requested.
+    /// Tail analysis of each load; empty if not requested.
     pub tails: Vec<Tail>,
-    /// Margins of an application's threads; empty for wakeups, and if no claim limits a response.
+    /// Margins of an application's threads; empty if wakeup latency was measured, or if no claim limits a response
+    /// time.
     pub margins: Vec<AppMargin>,
 }
 
@@ -88,7 +88,7 @@ pub struct Judged {
     pub claim: Claim,
     /// The worst outcome over all phases and CPUs.
     pub outcome: Outcome,
-    /// Judgement for each phase and CPU; the one that determines the outcome comes first.
+    /// Judgement for each phase and CPU; the judgement that determines the outcome comes first.
     pub cells: Vec<CellJudgement>,
 }
 
@@ -114,7 +114,7 @@ pub struct CellJudgement {
     pub effective_samples: f64,
     /// How the clustering was determined.
     pub clustering: ClusterNote,
-    /// Largest corrected latency; null without samples.
+    /// Largest corrected latency; null if there are no samples.
     pub max_ns: Option<u64>,
     /// Lower and upper bound on the number of samples that are beyond the limit of the claim, or missed. They differ by
     /// the samples in the histogram bin that contains the limit.
@@ -170,7 +170,7 @@ pub struct StallBound {
 pub struct Needed {
     /// Bound on the probability of exceeding the claim's limit.
     pub p: f64,
-    /// Number of independent samples needed, if none exceeds the limit.
+    /// Number of independent samples needed, if no sample exceeds the limit.
     pub samples: f64,
     /// Measurement time on each CPU under each load, at this run's period and clustering.
     pub duration_ns: Nanos,
@@ -193,8 +193,8 @@ pub enum ClusterNote {
     TooFew { from: u64 },
 }
 
-/// The longest period for which a periodic event falls into the measurement time of a load with a probability of 95 %
-/// (averaged uniformly over the phase of the event).
+/// The longest period with which a periodic event still falls into the measurement time of a load with a probability of
+/// 95 % (averaged uniformly over the phase of the event).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PeriodSeen {

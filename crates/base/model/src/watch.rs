@@ -57,14 +57,14 @@ pub struct Watch {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WatchApp {
-    /// The command line, or the process or unit.
+    /// The command line of the application, or the process or unit that is watched.
     pub program: String,
     pub threads: Vec<AppThread>,
     /// Claims whose violation makes the application late.
     pub claims: Vec<String>,
     /// True if the user gave no claim, so that these claims were derived from the detected periods.
     pub is_proposed: bool,
-    /// Length of the window that is kept before each moment.
+    /// Length of the window that is kept before each moment at which the application was late.
     pub window_ns: Nanos,
     /// Cycles of each thread so far.
     pub cycles: Vec<WatchAppThread>,
@@ -87,7 +87,7 @@ pub struct WatchAppThread {
     pub skipped: u64,
     /// Cycles that had not ended at the next release.
     pub overruns: u64,
-    /// Largest response; null before the first cycle.
+    /// Largest response time; null before the first cycle.
     pub longest_ns: Option<Nanos>,
 }
 
@@ -111,7 +111,7 @@ pub struct WatchLate {
     /// CLOCK_REALTIME time, ns since 1970.
     pub real_ns: u64,
     pub late: AppLate,
-    /// Run directory with the trace, relative to the watch directory, as for a maximum.
+    /// Run directory with the trace; see [`WatchMaximum::segment`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub segment: Option<String>,
     /// Cause in one sentence; absent if not explained.
@@ -147,9 +147,9 @@ pub struct WatchSettings {
 pub struct WatchBlock {
     /// CLOCK_REALTIME time at the start of the block, ns since 1970.
     pub from_real_ns: u64,
-    /// Length of the block on CLOCK_MONOTONIC.
+    /// Length of the block, measured with CLOCK_MONOTONIC.
     pub lasts_ns: u64,
-    /// Pairs of a CPU and its largest wakeup latency, ns; null if the thread never woke.
+    /// Pairs of a CPU and its largest wakeup latency, ns; null if the thread on that CPU never woke during the block.
     pub max_ns: Vec<(CpuId, Option<u64>)>,
 }
 

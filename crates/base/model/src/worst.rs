@@ -51,7 +51,8 @@ pub enum SuspicionClass {
     FrequencyStep,
     /// Firmware used the CPU (system management interrupt).
     Smi,
-    /// The wakeup was late although no other task ran: interrupts disabled, idle exit, firmware.
+    /// The wakeup was late although no other task ran: interrupts may have been disabled, the CPU may have left an idle
+    /// state, or firmware may have run.
     LateWakeup,
     /// The counters show nothing unusual.
     Unknown,

@@ -14,12 +14,13 @@ use std::f64::consts::TAU;
 pub const MIN_ARRIVALS: usize = 8;
 /// Minimum number of cycles of a period in the observed time.
 const MIN_CYCLES: f64 = 5.0;
-/// Mean interval between events divided by the shortest period tried. Because it is larger than 1, most cycles of a
-/// period may be empty.
+/// Mean interval between events divided by the shortest period tried. Because this ratio is larger than 1, a period can
+/// be found even if most of its cycles contain no event.
 const SHORTEST: f64 = 16.0;
 /// Number of frequencies tried per frequency that the observed time can resolve.
 const OVERSAMPLED: f64 = 4.0;
-/// Maximum product of the number of periodogram steps and the number of events, which takes some tens of milliseconds.
+/// Maximum product of the number of periodogram steps and the number of events. A search of this size takes some tens
+/// of milliseconds.
 const MAX_WORK: f64 = 3e7;
 /// Number of periodogram peaks that are examined.
 const PEAKS: usize = 48;
@@ -97,7 +98,7 @@ pub fn arrivals(times: &[f64], observed: &Observed) -> Option<Arrivals> {
 /// twentieth of the mean gap (binomial), which detects pairs. If the resolution is too coarse for such gaps, only the
 /// first is used.
 ///
-/// `None` as for [`arrivals`].
+/// Returns `None` as for [`arrivals`].
 pub fn burst_p(times: &[f64], observed: &Observed) -> Option<f64> {
     let (mut at, total) = in_observed_time(times, observed)?;
     at.sort_by(f64::total_cmp);

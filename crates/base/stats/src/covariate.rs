@@ -38,8 +38,8 @@ pub struct Threshold {
 /// threshold].
 ///
 /// The p-value is the share of 499 random circular shifts of the covariates against the values after which the best
-/// threshold explains as much. Unlike permutations, circular shifts preserve the autocorrelation of both. Both samples
-/// must be ordered by time.
+/// threshold explains at least as much of the variance. Unlike permutations, circular shifts preserve the
+/// autocorrelation of both. Both samples must be ordered by time.
 ///
 /// Returns `None` if no threshold leaves 4 values of both samples on both sides (for example if the covariate is
 /// constant), a value is not positive, a number is not finite, or the values do not vary.
@@ -83,8 +83,8 @@ impl Split {
     }
 
     /// Returns true if the covariate explains most of the difference: more than half of it vanishes below the
-    /// threshold, and the interval there does not contain the overall ratio. Returns false if too few values lie below
-    /// the threshold for an interval.
+    /// threshold, and the confidence interval below the threshold does not contain the overall ratio. Returns false if
+    /// too few values lie below the threshold for an interval.
     pub fn mostly_covariate(&self) -> bool {
         let excluded = self.below.interval.is_some_and(|i| !i.holds(self.all.value));
         excluded && self.share_explained().is_some_and(|share| share > 0.5)
@@ -128,8 +128,8 @@ pub struct AdjustedRatio {
 ///
 /// Each of the following cases was simulated 1000 times. The 95 % interval contained the true value in 95.6 to 97.7 %
 /// of the simulations, from 20 independent values to 1000 values with a lag-one autocorrelation of 0.95. In the worst
-/// case, 120 values with 0.9, which are equivalent to six independent values, 967 simulations had an interval; with the
-/// first estimate alone, only 92.6 % of the intervals contained the true value.
+/// case, 120 values with 0.9, which are equivalent to six independent values, 967 simulations yielded an interval; with
+/// the first estimate alone, only 92.6 % of the intervals contained the true value.
 ///
 /// The result is correct if ln value depends linearly on the covariate. For a limit, such as thermal throttling, at
 /// which the covariate stays constant while the values change, see [`threshold`](fn@threshold).
@@ -284,7 +284,7 @@ mod tests {
     use proptest::prelude::*;
 
     /// Simulates run times while a board warms up from 60 °C to at most 82 °C; above 78 °C they are 20 % longer. All
-    /// are multiplied by `true_ratio` and by noise with a lag-one autocorrelation of .5.
+    /// run times are multiplied by `true_ratio` and by noise with a lag-one autocorrelation of .5.
     fn run(random: &mut SplitMix64, n: usize, true_ratio: f64, warming: f64) -> Vec<Point> {
         let mut noise = 0.0;
         (0..n)
@@ -317,7 +317,8 @@ mod tests {
         assert_eq!(adjusted_ratio(&good, &good, 0.0), None);
     }
 
-    /// Neither sample is slower, but b was hot for longer: the threshold is found and explains the difference.
+    /// Neither sample is slower, but b was above the temperature threshold for longer: the test finds the threshold,
+    /// which explains the difference.
     #[test]
     fn heat_is_called_heat() {
         let mut random = SplitMix64::new(41);

@@ -14,9 +14,9 @@ const REFERENCE: f64 = 0.5;
 /// (`cargo trials decide`).
 const SHARPNESS: f64 = 0.9;
 /// Number of standard errors by which the estimated autocorrelation is raised, because an estimate that is too low does
-/// more harm.
+/// more harm than one that is too high.
 const CAUTION: f64 = 0.1;
-/// Number of values before the start of the cumulative sum at which the search for the location of a shift begins.
+/// The search for the location of a shift begins this many values before the start of the cumulative sum.
 const BEFORE: usize = 20;
 const MAX_PHI: f64 = 0.95;
 /// Number of most recent values of a level that are used.
@@ -42,7 +42,8 @@ pub struct Watched {
     pub shifts: Vec<LevelShift>,
     /// Lag-one autocorrelation at the current level; `None` while there are too few values for an estimate.
     pub phi: Option<f64>,
-    /// Standard deviation of a value given the previous value, from the median absolute deviation; `None` as for `phi`.
+    /// Standard deviation of a value given the previous value, from the median absolute deviation; `None` if `phi` is
+    /// `None`.
     pub spread: Option<f64>,
     /// Upper 95 % bound on the next value, given all values of the current level; `None` for fewer than 20 values.
     pub next: Option<f64>,
@@ -53,7 +54,7 @@ pub struct Watched {
 
 /// Searches a series for shifts of its level by a two-sided CUSUM, as if it were checked after each value: later values
 /// never change the result for earlier values. If the level does not shift, there is one alarm per `values_per_alarm`
-/// values on average, whatever the distribution, also if each value depends on the previous value (AR(1), tested for φ
+/// values on average, whatever the distribution, even if each value depends on the previous value (AR(1), tested for φ
 /// up to 0.5).
 ///
 /// Each value is compared with all earlier values of its level. Its residual x − m − φ(x′ − m), with the mean m and the

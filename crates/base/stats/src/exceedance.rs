@@ -3,7 +3,7 @@
 use crate::beta::{Tail, beta_quantile};
 
 /// Returns an upper bound, at `confidence`, on the probability that a sample is beyond a limit, given that `k` of `n`
-/// were.
+/// samples were.
 ///
 /// This is the bound of C. J. Clopper and E. S. Pearson, Biometrika 26 (1934): the p at which k or fewer of n samples
 /// are beyond with a probability of 1 − confidence, which is Beta⁻¹(confidence; k+1, n−k). For k = 0, p = 1 − (1 −
@@ -21,7 +21,7 @@ pub fn exceedance_upper(k: f64, n: f64, confidence: f64) -> f64 {
 }
 
 /// Returns a lower bound, at `confidence`, on the probability that a sample is beyond a limit, given that `k` of `n`
-/// were.
+/// samples were.
 ///
 /// This is the bound of Clopper and Pearson: the p at which k or more of n samples are beyond with a probability of 1 −
 /// confidence, which is Beta⁻¹(1 − confidence; k, n−k+1). Returns 0 for invalid input.
@@ -42,8 +42,8 @@ pub fn exceedance_interval(k: f64, n: f64, confidence: f64) -> (f64, f64) {
     (exceedance_lower(k, n, one_sided), exceedance_upper(k, n, one_sided))
 }
 
-/// Returns the number of independent samples, none of them beyond, that are needed to claim P(beyond) < `p` at
-/// `confidence`: ⌈ln(1 − confidence) / ln(1 − p)⌉, for example 2 995 732 273 for 1e-9 at 95 %.
+/// Returns the number of independent samples, none of them beyond the limit, that are needed to claim P(beyond) < `p`
+/// at `confidence`: ⌈ln(1 − confidence) / ln(1 − p)⌉, for example 2 995 732 273 for 1e-9 at 95 %.
 ///
 /// Returns `None` if p or confidence is not strictly between 0 and 1.
 pub fn samples_required(p: f64, confidence: f64) -> Option<f64> {

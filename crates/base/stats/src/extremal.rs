@@ -45,7 +45,8 @@ pub fn intervals_estimator(gaps: impl IntoIterator<Item = Gap>) -> Option<f64> {
 }
 
 /// Returns the runs estimate of the extremal index: the number of clusters divided by the number of late samples. Late
-/// samples at most `run_length` apart belong to one cluster. Above 0 and up to 1; 1 for a single late sample (no gap).
+/// samples at most `run_length` apart belong to one cluster. The result is above 0 and at most 1; it is 1 for a single
+/// late sample (no gap).
 ///
 /// Source: R. L. Smith and I. Weissman, "Estimating the extremal index", J. R. Statist. Soc. B 56 (1994).
 pub fn runs_estimator(gaps: impl IntoIterator<Item = Gap>, run_length: u64) -> f64 {

@@ -46,8 +46,8 @@ pub fn distances(exceedances: &[f64], gpd: Gpd) -> Option<Distances> {
 }
 
 /// Returns the p-value of the hypothesis that the exceedances come from a generalised Pareto distribution: the share of
-/// `replicates` samples with at least the same A². Each of them is drawn from the fit and fitted again, because
-/// critical values for known parameters do not apply.
+/// `replicates` samples with at least the same A². Each sample is drawn from the fit and fitted again, because critical
+/// values for known parameters do not apply.
 ///
 /// Returns `None` if the fit fails, or if `replicates` is 0 or above 100 000.
 ///
@@ -69,9 +69,9 @@ pub fn fit_p(exceedances: &[f64], replicates: u32, seed: u64) -> Option<f64> {
 /// are expected in each. Up to 20 000 exceedances, the p-value comes from simulation; above, from χ² with three degrees
 /// of freedom fewer than there are merged bins. Returns `None` also if fewer than 4 merged bins remain.
 ///
-/// There is no simulation if χ² gives a p-value below 1e-6. The simulation stops after 10 replicates at least as far
-/// from their fit; p is then 10 divided by the number of draws (J. Besag and P. Clifford, "Sequential Monte Carlo
-/// p-values", Biometrika 78 (1991)).
+/// There is no simulation if χ² gives a p-value below 1e-6. The simulation stops after 10 replicates that are at least
+/// as far from their fit as the sample; p is then 10 divided by the number of draws (J. Besag and P. Clifford,
+/// "Sequential Monte Carlo p-values", Biometrika 78 (1991)).
 pub fn binned_fit_p(data: &Binned, replicates: u32, seed: u64) -> Option<f64> {
     let gpd = data.fit()?.gpd;
     let (seen, bins) = deviance(data.bins(), data.count(), gpd)?;
@@ -94,8 +94,8 @@ pub fn binned_fit_p(data: &Binned, replicates: u32, seed: u64) -> Option<f64> {
 }
 
 /// Returns the simulated p-value: (1 + number of draws at least as large as `seen`) / (1 + `replicates`). If `enough`
-/// draws are as large before all are drawn, it is `enough` / number of draws. Draws that cannot be fitted count as
-/// large.
+/// draws are at least as large before all replicates have been drawn, the result is `enough` / number of draws. Draws
+/// that cannot be fitted count as large.
 fn simulated(replicates: u32, enough: u32, seen: f64, mut draw: impl FnMut() -> Option<f64>) -> Option<f64> {
     if replicates == 0 || replicates > 100_000 || seen.is_nan() {
         return None;

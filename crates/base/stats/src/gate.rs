@@ -47,7 +47,7 @@ pub enum Refusal {
     /// The level is too far beyond the data. The value, above 2, is the number of decades by which it is rarer than
     /// once in the effective number of samples.
     TooFar(f64),
-    /// Too few thresholds have 100 exceedances and a shape interval. The value is their number; 5 are needed.
+    /// Too few thresholds have at least 100 exceedances and a shape interval. The value is their number; 5 are needed.
     FewThresholds(usize),
     /// No single shape lies within the confidence intervals of all thresholds, so the tail is a mixture.
     ShapeUnstable {
@@ -79,7 +79,8 @@ pub struct ThresholdFit {
     /// Number of samples above the threshold.
     pub exceedances: u64,
     pub fit: GpdFit,
-    /// Profile likelihood interval of the shape; `None` if it is unbounded, or clustering leaves too few exceedances.
+    /// Profile likelihood interval of the shape; `None` if it is unbounded, or if clustering leaves too few effective
+    /// exceedances.
     pub shape: Option<Interval>,
     /// σ* = σ − ξ·threshold, which is the same for all thresholds in a Pareto tail (S. Coles, An Introduction to
     /// Statistical Modeling of Extreme Values (2001), section 4.3.4).
@@ -99,7 +100,7 @@ pub struct Extrapolation {
     /// Number of decades by which the level is rarer than once in the effective number of samples; negative if it is
     /// more frequent.
     pub decades: f64,
-    /// One fit for each threshold, of the values above it; the first is the one on which the level is based.
+    /// One fit for each threshold, to the values above that threshold. The level is based on the first fit.
     pub thresholds: Vec<ThresholdFit>,
 }
 
@@ -142,9 +143,9 @@ fn threshold_fit(bins: &[Bin], threshold: f64, exceedances: u64, theta: f64, con
 /// Assessment of a tail: the fits, and the level or the reasons why there is none.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Assessment {
-    /// Fits above all thresholds, also if the level is refused; the level is based on the first.
+    /// Fits above all thresholds, even if the level is refused; the level is based on the first fit.
     pub thresholds: Vec<ThresholdFit>,
-    /// The level, or every failed condition; the list is never empty.
+    /// The level, or the list of all failed conditions, which is never empty.
     pub level: Result<Extrapolation, Vec<Refusal>>,
 }
 
@@ -154,7 +155,7 @@ pub struct Assessment {
 /// thresholds. `seed` determines the samples drawn for the goodness-of-fit test.
 ///
 /// # Errors
-/// Every failed condition; never empty.
+/// The list of all failed conditions, which is never empty.
 pub fn extrapolate(
     evidence: &Evidence,
     probability: f64,

@@ -73,7 +73,8 @@ impl Values {
         (weighted.iter().all(possible) && mean.is_finite() && third).then_some(Values { weighted, count, reach, mean })
     }
 
-    /// Returns the most likely shape for a given θ = ξ/σ: the mean of ln(1 + θx). Below −1 or NaN if there is none.
+    /// Returns the most likely shape for a given θ = ξ/σ: the mean of ln(1 + θx). The result is below −1 or NaN if
+    /// there is no such shape.
     fn shape_of(&self, theta: f64) -> f64 {
         self.weighted.iter().map(|(x, w)| w * (theta * x).ln_1p()).sum::<f64>() / self.count
     }

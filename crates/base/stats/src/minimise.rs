@@ -89,7 +89,7 @@ pub(crate) fn one_simplex<const N: usize>(
 }
 
 /// Returns the new position and value of the worst corner: it is reflected, then expanded or contracted depending on
-/// the value there.
+/// the value at the reflected point.
 fn replacement<C>(best: f64, second: f64, worst: f64, along: impl Fn(f64) -> (C, f64)) -> (C, f64) {
     let reflected = along(-1.0);
     if reflected.1 < best {

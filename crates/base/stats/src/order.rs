@@ -1,6 +1,6 @@
 //! Sorting, ranks and sample quantiles.
 
-/// Returns a sorted copy; `None` if there are no values or one is not finite.
+/// Returns a sorted copy; `None` if there are no values or a value is not finite.
 pub(crate) fn sorted(values: &[f64]) -> Option<Vec<f64>> {
     if values.is_empty() || values.iter().any(|v| !v.is_finite()) {
         return None;

@@ -36,8 +36,8 @@ impl GumbelScores {
         Some(GumbelScores { sorted })
     }
 
-    /// Returns the probability that chance gives a score at least this high. It is at least 1/(number of scores + 1),
-    /// so that it is never understated.
+    /// Returns the probability that a score at least this high occurs by chance. It is at least 1/(number of scores +
+    /// 1), so that it is never understated.
     pub fn p(&self, score: f64) -> f64 {
         let below = self.sorted.partition_point(|drawn| *drawn < score);
         (1.0 + (self.sorted.len() - below) as f64) / (1.0 + self.sorted.len() as f64)
@@ -47,7 +47,7 @@ impl GumbelScores {
 /// Returns the median, and the median absolute deviation, scaled so that it estimates the standard deviation of a
 /// normal distribution.
 ///
-/// Returns `None` if there are no values or one is not finite.
+/// Returns `None` if there are no values or a value is not finite.
 pub fn location(x: &[f64]) -> Option<(f64, f64)> {
     let middle = median(x)?;
     let away: Vec<f64> = x.iter().map(|value| (value - middle).abs()).collect();

@@ -5,7 +5,7 @@
 //! after at most 64 counts. Rounding is monotonic, so sorted samples give sorted pairs in floating point too.
 
 /// Returns the `k`-th smallest (from 1) of the differences y − x over all x in `xs` and y in `ys`, both in ascending
-/// order; `None` if there are fewer.
+/// order; `None` if there are fewer than `k` differences.
 pub(crate) fn nth_difference(xs: &[f64], ys: &[f64], k: u128) -> Option<f64> {
     let pairs = xs.len() as u128 * ys.len() as u128;
     smallest(k, pairs, |v| {

@@ -2,14 +2,14 @@
 
 use crate::gamma::chi_square_sf;
 
-/// Maximum number of products that are summed for an estimate. This many take about 0.2 s.
+/// Maximum number of products that are summed for an estimate. Computing this many takes about 0.2 s.
 const MAX_WORK: usize = 200_000_000;
 /// Smallest correlation that does not count as zero.
 const NEGLIGIBLE: f64 = 0.05;
 
 /// Returns the autocorrelation at `lag`, Σ(xₜ − x̄)(xₜ₊ₗ − x̄) / Σ(xₜ − x̄)², which lies between −1 and 1.
 ///
-/// Returns `None` if no two values are that far apart, all values are equal, or one is not finite.
+/// Returns `None` if no two values are that far apart, all values are equal, or a value is not finite.
 ///
 /// Source: G. E. P. Box and G. M. Jenkins, Time Series Analysis, section 2.1.
 pub fn autocorrelation(x: &[f64], lag: usize) -> Option<f64> {
@@ -64,8 +64,8 @@ pub fn effective_n(x: &[f64]) -> Option<f64> {
 }
 
 /// Returns n / n_eff (see [`effective_n`]) with most of its bias removed: correlations of n values around their own
-/// mean are too small by about (n/n_eff)/n each (M. H. Quenouille, Biometrika 36 (1949)). At least 1; `None` also if
-/// the correlations extend over a fifth of the series.
+/// mean are too small by about (n/n_eff)/n each (M. H. Quenouille, Biometrika 36 (1949)). The result is at least 1; it
+/// is also `None` if the correlations extend over a fifth of the series.
 pub(crate) fn inflation(x: &[f64]) -> Option<f64> {
     let n = x.len() as f64;
     let plain = (n / effective_n(x)?).max(1.0);
@@ -75,8 +75,8 @@ pub(crate) fn inflation(x: &[f64]) -> Option<f64> {
 
 /// Returns n / n_eff from the lag-one autocorrelation ρ alone: (1 + ρ)/(1 − ρ), which is correct if correlations decay
 /// as ρᵏ. ρ is corrected for its bias of −(1 + 3ρ)/n (F. H. C. Marriott and J. A. Pope, Biometrika 41 (1954)). The
-/// result varies less than [`inflation`], which sums many correlations. At least 1; `None` if ρ reaches 1, and as for
-/// [`autocorrelation`].
+/// result varies less than [`inflation`], which sums many correlations. The result is at least 1; it is `None` if ρ
+/// reaches 1, and as for [`autocorrelation`].
 pub(crate) fn inflation_by_first(x: &[f64]) -> Option<f64> {
     let seen = autocorrelation(x, 1)?;
     let rho = (seen + (1.0 + 3.0 * seen) / x.len() as f64).max(0.0);

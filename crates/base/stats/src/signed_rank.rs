@@ -22,7 +22,7 @@ pub struct SignedRank {
 /// Performs the signed-rank test. It is exact for up to about 150 differences (also with ties), and otherwise uses the
 /// normal approximation with corrections for ties and continuity. p is 1 if all differences are 0.
 ///
-/// Returns `None` if there is no difference or one is not finite.
+/// Returns `None` if there is no difference or a difference is not finite.
 ///
 /// Source: F. Wilcoxon, "Individual comparisons by ranking methods", Biometrics Bulletin 1 (1945); Hollander, Wolfe and
 /// Chicken, Nonparametric Statistical Methods, 3rd ed., section 3.1.

@@ -1,7 +1,7 @@
 //! KPSS test for stationarity of a series.
 
 /// The 5 % critical value of [`kpss`]. A series with a larger statistic is not stationary. Source: table 1 of the paper
-/// cited there.
+/// cited for [`kpss`].
 pub const KPSS_CRITICAL_5: f64 = 0.463;
 
 /// Returns the usual number of lags for `n` values, ⌊12·(n/100)^¼⌋: 21 for a thousand values (G. W. Schwert, "Tests for

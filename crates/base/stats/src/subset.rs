@@ -4,13 +4,13 @@
 //! rank tests", Statistical Software Newsletter 12 (1986). Counts are `f64` sums of positive numbers, so 14 digits are
 //! correct whatever their size.
 
-/// Maximum number of additions for an exact distribution. This many take about 20 ms. Above this limit, the normal
-/// approximation is accurate to three digits.
+/// Maximum number of additions for an exact distribution. This many additions take about 20 ms. Above this limit, the
+/// normal approximation is accurate to three digits.
 const MAX_WORK: u64 = 20_000_000;
 
 /// Returns P(sum = s) for each s from 0, where all choices of `chosen` of these weights are equally likely.
 ///
-/// Returns `None` if that would exceed [`MAX_WORK`] or nothing can be chosen.
+/// Returns `None` if the computation would exceed [`MAX_WORK`] or nothing can be chosen.
 pub(crate) fn of_choices(weights: &[u64], chosen: usize) -> Option<Vec<f64>> {
     let most = largest_sum(weights, chosen)?;
     let cells = (chosen as u64).checked_add(1)?.checked_mul(most + 1)?;
@@ -35,7 +35,7 @@ pub(crate) fn of_choices(weights: &[u64], chosen: usize) -> Option<Vec<f64>> {
 
 /// Returns P(sum = s) for each s from 0, where each weight is included with probability ½.
 ///
-/// Returns `None` if that would exceed [`MAX_WORK`], or if there are no weights or more than 1000.
+/// Returns `None` if the computation would exceed [`MAX_WORK`], or if there are no weights or more than 1000.
 pub(crate) fn of_signs(weights: &[u64]) -> Option<Vec<f64>> {
     let most = largest_sum(weights, weights.len())?;
     if weights.is_empty() || weights.len() > 1_000 || (most + 1).checked_mul(weights.len() as u64)? > MAX_WORK {

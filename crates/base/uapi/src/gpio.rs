@@ -69,8 +69,8 @@ pub struct LineRequest<'a> {
     pub consumer: &'a str,
     /// Requested flags: a combination of [`INPUT`], [`EDGE_RISING`], …
     pub flags: u64,
-    /// Number of events that the kernel buffers; 0 means 16. The kernel rounds it up to a power of two (kfifo_alloc),
-    /// and limits it to 1024.
+    /// Number of events that the kernel buffers; 0 means 16. The kernel rounds this number up to a power of two
+    /// (kfifo_alloc) and limits it to 1024.
     pub event_buffer_size: u32,
     pub value: bool,
 }

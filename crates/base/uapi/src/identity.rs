@@ -93,8 +93,8 @@ impl Drop for Assumed {
     }
 }
 
-/// Returns the signal that this process gets when its parent dies; 0 if none. A change of identity clears it
-/// (PR_SET_PDEATHSIG(2const), CAVEATS).
+/// Returns the signal that this process gets when its parent dies; 0 if there is none. A change of identity clears this
+/// setting (PR_SET_PDEATHSIG(2const), CAVEATS).
 fn death_signal() -> libc::c_int {
     let mut signal = 0;
     // SAFETY: one number is written.

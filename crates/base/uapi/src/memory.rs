@@ -96,7 +96,7 @@ pub fn touch_stack() {
 /// use this data, and it may hold the vDSO pointer.
 ///
 /// # Errors
-/// See [`lock`]; also if /proc/self/maps cannot be read.
+/// See [`lock`]; it also fails if /proc/self/maps cannot be read.
 pub fn lock_program_data() -> Result<usize, Error> {
     let fail = |source| Error { call: "read", on: "/proc/self/maps".into(), source };
     let maps = std::fs::read_to_string("/proc/self/maps").map_err(fail)?;

@@ -14,7 +14,7 @@ thread_local! {
 static HANDLER: AtomicUsize = AtomicUsize::new(libc::SIG_DFL);
 static FLAGS: AtomicI32 = AtomicI32::new(0);
 
-/// Number of threads that count overruns; `WATCHER` holds the ID of the one that started counting last.
+/// Number of threads that count overruns; `WATCHER` holds the ID of the thread that started counting last.
 static WATCHERS: AtomicI32 = AtomicI32::new(0);
 static WATCHER: AtomicI32 = AtomicI32::new(0);
 
@@ -30,7 +30,7 @@ pub fn leave_overruns() -> Result<(), Error> {
 
 /// Guard that keeps counting overruns of the calling thread until it is dropped, which must happen in the same thread.
 #[derive(Debug)]
-#[must_use = "nothing is counted after it is dropped"]
+#[must_use = "counting ends when the guard is dropped"]
 pub struct Overruns(std::marker::PhantomData<*const ()>);
 
 /// Starts counting the SIGXCPU signals of the calling thread. The kernel sends the signal to the process, preferably to
@@ -38,8 +38,8 @@ pub struct Overruns(std::marker::PhantomData<*const ()>);
 /// Several overruns before this tick therefore count as one.
 ///
 /// If the signal is delivered to a thread that does not count overruns and does not block it ([`leave_overruns`]), the
-/// handler passes it on to the counting thread. If several threads count, the signal is lost. If the process has used
-/// up its RLIMIT_CPU, the signal has its previous effect.
+/// handler passes it on to the counting thread. If several threads count overruns, the signal is lost. If the process
+/// has used up its RLIMIT_CPU, the signal has its previous effect.
 ///
 /// # Errors
 /// Cannot fail for a valid handler and signal.
@@ -84,8 +84,8 @@ fn mask(how: libc::c_int) -> Result<(), Error> {
     Err(Error { call: "pthread_sigmask", on: "SIGXCPU".into(), source: std::io::Error::from_raw_os_error(rc) })
 }
 
-/// Returns true if the process has used up its soft RLIMIT_CPU, for which the kernel sends SIGXCPU as well.
-/// Async-signal-safe.
+/// Returns true if the process has used up its soft RLIMIT_CPU, in which case the kernel also sends SIGXCPU. This
+/// function is async-signal-safe.
 fn is_over_limit() -> bool {
     // SAFETY: both calls write live structs.
     unsafe {

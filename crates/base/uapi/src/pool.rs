@@ -130,8 +130,9 @@ impl<T, const N: usize> Pool<T, N> {
         }
     }
 
-    /// Locks the memory of the whole pool (mlock(2)), so that no access to a block causes a page fault. There is no way
-    /// to unlock it, because locks apply to whole pages, which may be shared. Call it before real-time work starts.
+    /// Locks the memory of the whole pool (mlock(2)), so that no access to a block causes a page fault. The pool cannot
+    /// be unlocked, because locks apply to whole pages, which may be shared. Call this function before real-time work
+    /// starts.
     ///
     /// # Errors
     /// `ENOMEM`, `EPERM`: RLIMIT_MEMLOCK is too low.
@@ -148,7 +149,7 @@ impl<T, const N: usize> fmt::Debug for Pool<T, N> {
 
 /// A block of a [`Pool`], freed on drop. A block of a pool in a `static` has the lifetime `'static` and can be sent
 /// through any queue.
-#[must_use = "the block is freed immediately"]
+#[must_use = "if unused, if unused, the block is freed immediately"]
 pub struct Block<'p, T, const N: usize> {
     pool: &'p Pool<T, N>,
     index: usize,

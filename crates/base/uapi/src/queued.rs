@@ -18,8 +18,8 @@ pub enum Origin {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Taken {
     pub origin: Origin,
-    /// For a timer, the number of further expiries between the one that queued the signal and the receipt of the signal
-    /// (timer_getoverrun(2)); otherwise 0.
+    /// For a timer, the number of further expiries between the expiry that queued the signal and the receipt of the
+    /// signal (timer_getoverrun(2)); otherwise 0.
     pub overrun: u64,
     /// For a signal from [`queue`], the value that was passed to it; otherwise 0.
     pub value: u32,

@@ -151,7 +151,7 @@ pub fn is_ignored(signal: Sig) -> bool {
 }
 
 /// Installs a handler without SA_RESTART for SIGURG, so that [`wake`] interrupts system calls. SIGURG is ignored by
-/// default, and nothing else here uses it.
+/// default, and this workspace uses it for nothing else.
 ///
 /// # Errors
 /// Cannot fail for a valid handler.

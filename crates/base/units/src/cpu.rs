@@ -88,7 +88,7 @@ impl fmt::Display for CpuList {
 }
 
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is not a CPU list ({why}): write for example 0-3,8")]
+#[error("`{text}` is not a CPU list ({why}): write it as, for example, 0-3,8")]
 pub struct CpuListError {
     text: String,
     why: &'static str,

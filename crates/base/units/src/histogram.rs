@@ -1,8 +1,8 @@
 //! A fixed-size log-linear histogram of nanoseconds over the whole 64-bit range.
 //!
-//! Each value below 256 ns has its own bin. Above, every octave is divided into 128 equal bins, so a bin is at most
-//! 1/128 = 0.78 % wide. 7,424 bins (58 KiB) cover 0 ns to 584 years, so that no value is out of range. The scheme is
-//! similar to Gil Tene's HdrHistogram.
+//! Each value below 256 ns has its own bin. From 256 ns on, every octave is divided into 128 equal bins, so a bin is at
+//! most 1/128 = 0.78 % wide. 7,424 bins (58 KiB) cover 0 ns to 584 years, so that no value is out of range. The scheme
+//! is similar to Gil Tene's HdrHistogram.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
@@ -35,8 +35,8 @@ pub const fn bin_high(index: usize) -> u64 {
 }
 
 /// Sorts the `count` values `largest`, `largest − step`, …, each at least 0, into bins. Calls `each` with the index of
-/// a bin, the number of values in it, and their sum. The number of calls is limited by the number of bins, not of
-/// values, because a long stall skips thousands of releases.
+/// a bin, the number of values in it, and their sum. The number of calls is limited by the number of bins, not by the
+/// number of values, which can be thousands after a long stall.
 pub fn bins_of_steps(largest: u64, step: u64, count: u64, mut each: impl FnMut(usize, u64, u64)) {
     let step = step.max(1);
     let value = |j: u64| largest.saturating_sub(j.saturating_mul(step));
@@ -162,12 +162,12 @@ impl Histogram {
         self.count == 0
     }
 
-    /// Returns the exact minimum of the samples, ns; `None` without samples.
+    /// Returns the exact minimum of the samples, ns; `None` if there are no samples.
     pub fn min(&self) -> Option<u64> {
         (self.count > 0).then_some(self.min)
     }
 
-    /// Returns the exact maximum of the samples, ns; `None` without samples.
+    /// Returns the exact maximum of the samples, ns; `None` if there are no samples.
     pub fn max(&self) -> Option<u64> {
         (self.count > 0).then_some(self.max)
     }
@@ -177,7 +177,7 @@ impl Histogram {
         self.sum
     }
 
-    /// Returns the exact mean of the samples, ns; `None` without samples.
+    /// Returns the exact mean of the samples, ns; `None` if there are no samples.
     pub fn mean(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum as f64 / self.count as f64)
     }
@@ -237,9 +237,9 @@ impl Histogram {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct OnDisk {
     count: u64,
-    /// Exact minimum; null without samples.
+    /// Exact minimum; null if there are no samples.
     min_ns: Option<u64>,
-    /// Exact maximum; null without samples.
+    /// Exact maximum; null if there are no samples.
     max_ns: Option<u64>,
     /// Sum of all samples; if it exceeds 64 bits, the largest 64-bit number.
     sum_ns: u64,

@@ -5,9 +5,9 @@ use core::cmp::Ordering;
 /// A stable sort of which only one copy is compiled.
 ///
 /// The compiler instantiates `slice::sort_by_key` and similar functions for every closure, which takes 4 to 5 KB each
-/// on x86-64, and reports sort in a hundred places. Here one function sorts indices, and only the comparison is
-/// instantiated. It allocates memory and calls the comparison through a pointer, so do not use it in a loop over
-/// events.
+/// on x86-64, and the code for reports sorts in a hundred places. Here one function sorts indices, and only the
+/// comparison is instantiated. It allocates memory and calls the comparison through a pointer, so do not use it in a
+/// loop over events.
 pub trait Arrange<T> {
     /// Sorts like `slice::sort_by`. Allocates at most two machine words per item.
     fn arrange_by(&mut self, order: impl FnMut(&T, &T) -> Ordering);

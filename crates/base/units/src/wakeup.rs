@@ -14,7 +14,7 @@ pub enum WakeupSource {
     /// Absolute clock_nanosleep(2).
     #[default]
     Nanosleep,
-    /// Relative clock_nanosleep(2): each release is one period after the call to it.
+    /// Relative clock_nanosleep(2): each release is one period after the thread calls it.
     Relative,
     /// A periodic timer of timerfd_create(2), set with TFD_TIMER_ABSTIME; the thread waits in read(2).
     Timerfd,

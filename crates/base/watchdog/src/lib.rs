@@ -1,9 +1,9 @@
 //! Time limits for waits.
 //!
 //! Code that waits for a child, a thread, a peer or a device holds a [`Limit`] while it waits; [`lock`] waits for file
-//! locks. One thread sleeps until the first limit expires. It then examines in /proc what has not ended (stopped,
-//! without CPU time, or blocked in the kernel). It either kills the child, so that the wait returns, or ends the
-//! program, because a thread that gets no CPU time can be neither joined nor abandoned.
+//! locks. One thread sleeps until the first limit expires. It then examines in /proc why the wait has not ended (a
+//! thread may be stopped, get no CPU time, or be blocked in the kernel). It either kills the child, so that the wait
+//! returns, or ends the program, because a thread that gets no CPU time can be neither joined nor abandoned.
 //!
 //! Limits have no effect in a program that has not called [`end_with`], or if this thread cannot be started.
 //!
@@ -74,7 +74,7 @@ struct Wait {
     most: Duration,
     end: Instant,
     action: Action,
-    /// Message with what was found when the limit expired; `None` if it has not expired yet.
+    /// Message that states what was found when the limit expired; `None` if the limit has not expired yet.
     over: Option<String>,
     /// Number of times that the limit was extended.
     extended: u32,
@@ -126,7 +126,7 @@ pub fn end_with(end: fn(&str), say: fn(&str)) {
 }
 
 /// A time limit on a wait. Drop it when the wait has ended.
-#[must_use = "the limit ends when it is dropped"]
+#[must_use = "if unused, the time limit ends immediately"]
 #[derive(Debug)]
 pub struct Limit(Option<u64>);
 
@@ -142,7 +142,7 @@ pub fn limit_child(child: &Child, what: impl Display, most: Duration) -> Limit {
 }
 
 impl Limit {
-    /// Starts the time limit anew. Call it when there was progress.
+    /// Starts the time limit anew. Call this function when the operation has made progress.
     pub fn renew(&self) {
         let mut waits = state();
         if let Some(wait) = self.0.and_then(|id| waits.all.get_mut(&id)) {
@@ -153,7 +153,7 @@ impl Limit {
     /// Ends the time limit after the child has ended.
     ///
     /// # Errors
-    /// `TimedOut`: the child was killed. The text says what it was doing.
+    /// `TimedOut`: the child was killed. The error text says what the child was doing.
     pub fn ended(mut self) -> io::Result<()> {
         let over = self.0.take().and_then(|id| state().all.remove(&id)).and_then(|wait| wait.over);
         over.map_or(Ok(()), |why| Err(io::Error::new(io::ErrorKind::TimedOut, why)))
@@ -171,7 +171,7 @@ impl Drop for Limit {
 /// Like [`Child::wait_with_output`], with a time limit.
 ///
 /// # Errors
-/// See that function; `TimedOut` if the child was killed. The text says what it was doing.
+/// See [`Child::wait_with_output`]; `TimedOut` if the child was killed. The error text says what the child was doing.
 pub fn output_of(child: Child, what: impl Display, most: Duration) -> io::Result<Output> {
     let limit = limit_child(&child, what, most);
     let output = child.wait_with_output();

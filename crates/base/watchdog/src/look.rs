@@ -43,15 +43,15 @@ impl Thread {
     }
 }
 
-/// Returns the time that a thread has spent on CPUs, ns (Documentation/scheduler/sched-stats.rst); 0 without
-/// CONFIG_SCHED_INFO.
+/// Returns the time that a thread has spent on CPUs, ns (Documentation/scheduler/sched-stats.rst); 0 if the kernel
+/// lacks CONFIG_SCHED_INFO.
 fn ran(pid: i32, tid: i32) -> u64 {
     let text = fs::read_to_string(format!("/proc/{pid}/task/{tid}/schedstat")).unwrap_or_default();
     text.split_ascii_whitespace().next().and_then(|ns| ns.parse().ok()).unwrap_or(0)
 }
 
-/// Returns the kernel function in which a thread sleeps (proc_pid_wchan(5)) and, for a full pipe, its meaning;
-/// `the kernel` if this user may not read it.
+/// Returns the kernel function in which a thread sleeps (proc_pid_wchan(5)) and, if the thread waits because a pipe is
+/// full, an explanation; `the kernel` if this user may not read it.
 fn function(pid: i32, tid: i32) -> String {
     let text = fs::read_to_string(format!("/proc/{pid}/task/{tid}/wchan")).unwrap_or_default();
     match text.as_str() {

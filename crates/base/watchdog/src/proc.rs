@@ -70,7 +70,7 @@ pub fn everyone() -> Vec<i32> {
     numbers("/proc")
 }
 
-/// Returns the thread IDs of a process; empty if it has ended.
+/// Returns the thread IDs of a process; empty if the process has ended.
 pub fn threads(pid: i32) -> Vec<i32> {
     numbers(&format!("/proc/{pid}/task"))
 }

@@ -93,8 +93,8 @@ impl Turn<'_> {
 /// Creates the axis for these settings.
 ///
 /// # Errors
-/// [`BenchError::Refused`] if the settings are impossible here, for example because the log was edited or comes from
-/// another machine.
+/// [`BenchError::Refused`] if the settings are not possible on this machine, for example because the log was edited or
+/// comes from another machine.
 pub(crate) fn of(settings: &BenchSettings) -> Result<Box<dyn Axis>, BenchError> {
     Ok(match settings {
         BenchSettings::Memory { threads, bytes } => Box::new(memory::Memory::new(*threads, *bytes)?),

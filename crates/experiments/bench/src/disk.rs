@@ -65,7 +65,7 @@ impl Disk {
         Ok(Disk { folder: folder.to_owned(), block, writes })
     }
 
-    /// Writes one block after another and syncs each. `None` if stopped.
+    /// Writes one block after another and syncs each. Returns `None` if stopped.
     fn synced(
         &self,
         file: &File,

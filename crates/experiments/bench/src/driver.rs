@@ -23,7 +23,7 @@ pub struct Around<'a> {
     /// The command line, to be recorded in the run.
     pub command: Vec<String>,
     pub stop: &'a AtomicBool,
-    /// The signal that stopped the run, if any. It is set before `stop`.
+    /// The signal that stopped the run, if there was one. It is set before `stop`.
     pub signal: &'a OnceLock<Sig>,
 }
 
@@ -58,8 +58,8 @@ pub fn run(
     Driver::new(writer, log)?.drive(axis, around, report)
 }
 
-/// Resumes a benchmark that was killed or interrupted. A benchmark that has finished is returned unchanged, because the
-/// caller may not know that it has finished.
+/// Resumes a benchmark that was killed or interrupted. The results of a benchmark that has finished are returned
+/// unchanged, because the caller may not know that it has finished.
 ///
 /// # Errors
 /// [`BenchError`], for example if the machine or the kernel differs from that of the run.

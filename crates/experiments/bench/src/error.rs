@@ -1,6 +1,6 @@
 use std::io;
 
-/// Why a benchmark could not be run or finished. The log contains earlier measurements.
+/// Reason why a benchmark could not be run or finished. The log contains earlier measurements.
 #[derive(Debug, thiserror::Error)]
 pub enum BenchError {
     #[error(transparent)]
@@ -12,7 +12,7 @@ pub enum BenchError {
     #[error("{0}")]
     Refused(String),
     #[error(
-        "{what} of the run to resume is `{then}`, but here it is `{now}`: the repetitions would not be comparable; start a new run \
+        "{what} of the run to resume is `{then}`, but on this machine it is `{now}`: the repetitions would not be comparable; start a new run \
          with --out DIR"
     )]
     Elsewhere { what: &'static str, then: String, now: String },

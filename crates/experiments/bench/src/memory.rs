@@ -19,8 +19,8 @@ const PASSES: u64 = 4;
 /// Number of sums computed in parallel, so that no addition waits for the previous one.
 const LANES: usize = 16;
 
-/// Plans the benchmark. If `bytes` is `None`, uses four times the size of the largest cache, but 64 to 512 MiB and at
-/// most a quarter of the free memory.
+/// Plans the benchmark. If `bytes` is `None`, uses four times the size of the largest cache, but at least 64 MiB and at
+/// most 512 MiB, and at most a quarter of the free memory.
 ///
 /// # Errors
 /// [`BenchError::Refused`] if there are more threads than CPUs, or more memory is needed than is free.
@@ -81,7 +81,7 @@ impl Memory {
         }
         if let Some(free) = free_memory().filter(|free| needed > free / 2) {
             return Err(BenchError::Refused(format!(
-                "{} MiB are needed but only {} MiB are free (/proc/meminfo): use at most half of that, with a smaller --size or --threads",
+                "{} MiB are needed but only {} MiB are free (/proc/meminfo): use at most half of the free memory, with a smaller --size or --threads",
                 needed / MIB,
                 free / MIB
             )));

@@ -1,4 +1,4 @@
-//! Counts the solutions of the N-queens problem, with the published search or the fastest one.
+//! Counts the solutions of the N-queens problem, with the published search or the fastest available search.
 
 use crate::axis::{Axis, Ended, Measured, Turn};
 use crate::clock::{cpu_time, now};
@@ -24,9 +24,9 @@ const MOST_THREADS: u32 = 4096;
 pub struct Wanted {
     pub mode: NqueensMode,
     pub n: u32,
-    /// Number of threads; `None`: one per CPU.
+    /// Number of threads; `None` for one thread per CPU.
     pub threads: Option<u32>,
-    /// Duration of a repetition, s; counts are repeated for that long. `None`: one count per repetition.
+    /// Duration of a repetition, s; counts are repeated for that long. `None` for one count per repetition.
     pub fill_s: Option<f64>,
     pub repetitions: u64,
 }
@@ -55,7 +55,7 @@ pub fn plan(wanted: &Wanted, stop: &AtomicBool) -> Result<BenchPlan, BenchError>
     }
     if mode == NqueensMode::Compat {
         notes.push(
-            "these are times of native code: do not compare them with those of the published Python program".into(),
+            "these are times of native code: do not compare them with the times of the published Python program".into(),
         );
     }
     if threads > cpus {
@@ -96,7 +96,7 @@ pub fn published_csv(bench: &Bench) -> Option<String> {
 pub(crate) struct Nqueens {
     settings: NqueensSettings,
     threads: NonZeroU32,
-    /// The parts, and the runner that counts them; `None` unless the fastest search is used.
+    /// The parts of the search, and the runner that counts their solutions; `None` unless the fastest search is used.
     native: Option<(Vec<Unit>, Runner)>,
     of: String,
 }
@@ -245,7 +245,8 @@ impl<'t, 'a, 'u> Parts<'t, 'a, 'u> {
         }
     }
 
-    /// Writes pending parts. If that fails, it is tried again with the next part, and the error is reported at the end.
+    /// Writes pending parts to the log. If writing fails, it is tried again with the next part, and the error is
+    /// reported at the end.
     fn flush(&mut self) {
         self.synced = now();
         if self.pending.is_empty() {

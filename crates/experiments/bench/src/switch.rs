@@ -15,7 +15,7 @@ use std::thread;
 
 /// Number of rounds that are not counted, because caches are cold and the first wakeups of a new thread are slow.
 const WARM_UP: u32 = 50;
-/// If a smaller share of the rounds has a context switch, the times are not only those of wakeups.
+/// Minimum share of rounds with a context switch. Below it, too many rounds did not need a wakeup, so a note is added.
 const MOST_SLEPT: f64 = 0.9;
 
 /// Plans the benchmark on the two given CPUs, or on the first two that the process may use.
@@ -165,8 +165,8 @@ impl Switch {
         })
     }
 
-    /// Main function of the measuring thread: makes round trips. Returns their times, and the share of them with a
-    /// context switch.
+    /// Main function of the measuring thread: makes round trips. Returns their times, and the share of round trips with
+    /// a context switch.
     fn lead(
         &self,
         directions: [&dyn Direction; 2],
@@ -243,7 +243,8 @@ impl Axis for Switch {
                 measured.times(&of, "wakeup", times.wakeup);
                 measured.times(&of, "round trip", times.round);
                 if times.slept < MOST_SLEPT {
-                    let text = "at least a tenth of the rounds had no switch, because the answer had already arrived";
+                    let text =
+                        "at least a tenth of the rounds had no context switch, because the answer had already arrived";
                     measured.notes.push(format!("{of}: {text}"));
                 }
             }

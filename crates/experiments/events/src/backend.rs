@@ -69,15 +69,15 @@ pub struct Plan<'a> {
     pub events: u64,
     /// Lateness above which an event counts as late.
     pub deadline: Nanos,
-    /// Priority of the receiver. The sender's priority is one higher.
+    /// Priority of the receiver. The priority of the sender is higher by one.
     pub priority: Priority,
-    /// CPU of the receiver; `None`: any CPU.
+    /// CPU of the receiver; `None` for any CPU.
     pub cpu: Option<CpuId>,
     pub stop: &'a AtomicBool,
 }
 
 impl Plan<'_> {
-    /// Returns a ledger with room for all events and some unexpected ones.
+    /// Returns a ledger with room for all events and for some unexpected events.
     pub fn ledger(&self) -> Ledger {
         Ledger::new(self.events + 1024, self.deadline)
     }
@@ -90,7 +90,7 @@ pub struct Observed {
     pub sent: u64,
     /// Page faults of the receiver after its first event; `None` if unknown.
     pub page_faults: Option<u64>,
-    /// Unintended switches from the co-kernel to Linux; `None` without a co-kernel.
+    /// Unintended switches from the co-kernel to Linux; `None` if there is no co-kernel.
     pub mode_switches: Option<u64>,
     /// Reasons why the result is inconclusive although the test ran.
     pub inconclusive: Vec<String>,
@@ -168,7 +168,7 @@ pub trait Backend {
 }
 
 /// Returns the time of alarm `number` after the common start. Alarms are one interval apart on average; two successive
-/// ones are a quarter of an interval to seven quarters apart.
+/// alarms are between one quarter and seven quarters of an interval apart.
 pub fn alarm_at(number: u64, interval: Nanos) -> Nanos {
     // A fixed order of 0, 1, 2 and 3 quarters of an interval.
     let quarters = [1, 3, 0, 2, 3, 0, 2, 1][(number % 8) as usize];

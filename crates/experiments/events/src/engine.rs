@@ -17,7 +17,7 @@ pub struct Settings {
     pub tests: Vec<Test>,
     /// Total time, which the tests with a duration share equally.
     pub duration: Nanos,
-    /// Lateness above which an event is late; `None`: each test's default.
+    /// Lateness above which an event is late; `None` for the default of each test.
     pub deadline: Option<Nanos>,
     /// Priority of the receivers.
     pub priority: Priority,
@@ -40,7 +40,8 @@ impl Settings {
     }
 }
 
-/// Runs the tests and passes each result to `report`. If `stop` is set meanwhile, results are missing from the list.
+/// Runs the tests and passes each result to `report`. If `stop` is set meanwhile, the list does not contain the results
+/// of the remaining tests.
 pub fn run(
     backend: &mut dyn Backend,
     settings: &Settings,

@@ -4,12 +4,12 @@ use crate::backend::Observed;
 use crate::test::{Test, What};
 use punctual_model::{EventCounts, Promise, SuiteClass, SuiteRan};
 
-/// A firm system may miss "a few" deadlines (after Laplante and Ovaska, see docs/backends.md): here, at most one in
-/// this number of events.
+/// A firm system may miss "a few" deadlines (after Laplante and Ovaska, see docs/backends.md). In this crate, that
+/// means at most one in this number of events.
 pub const FEW: u64 = 1000;
 
-/// Returns hard if no event was late or lost, firm if at most one in [`FEW`] was, otherwise soft; `None` if nothing was
-/// sent.
+/// Returns hard if no event was late or lost, firm if at most one in [`FEW`] was, otherwise soft; `None` if no event
+/// was sent.
 ///
 /// Counts every event that was late or did not arrive, whether or not its source promises delivery.
 pub fn classify(counts: &EventCounts) -> Option<SuiteClass> {
@@ -22,7 +22,7 @@ pub fn classify(counts: &EventCounts) -> Option<SuiteClass> {
     }
 }
 
-/// Returns how a source broke its promise; empty if it was kept.
+/// Returns how a source broke its promise; empty if the source kept it.
 pub fn kept(promise: Promise, counts: &EventCounts) -> Vec<String> {
     let EventCounts { coalesced, overflowed, lost, doubled, reordered, strays, .. } = *counts;
     let (each, bounded, counted) = (promise == Promise::Each, promise == Promise::Bounded, promise == Promise::Counted);

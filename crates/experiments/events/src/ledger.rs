@@ -3,7 +3,7 @@
 use punctual_model::EventCounts;
 use punctual_units::{BINS, Histogram, Nanos, bin_index};
 
-/// What happened to each event of one source: received, received together with another, lost, …
+/// What happened to each event of one source: received alone, received together with another event, lost, …
 ///
 /// Events are numbered from 0 in the order in which they are sent. The receiver reports arrivals and lateness; the
 /// number of events sent is given at the end. Memory is allocated only when the ledger is created, so a real-time
@@ -31,7 +31,7 @@ pub struct Ledger {
 
 impl Ledger {
     /// Creates a ledger for at most `capacity` events. An event received more than `deadline` after it was sent is
-    /// late. Allocates 2 bits per event and 15 KiB, and writes to all of it.
+    /// late. Allocates 2 bits per event plus 15 KiB, and writes to all of this memory.
     pub fn new(capacity: u64, deadline: Nanos) -> Ledger {
         let words = usize::try_from(capacity.div_ceil(64)).unwrap_or(usize::MAX);
         // The pages of `vec![0; n]` would not be mapped until they are written.
@@ -65,7 +65,7 @@ impl Ledger {
     }
 
     /// Records that `count` events arrived together, the first of which is `first`. `lateness` returns the lateness of
-    /// each.
+    /// each event.
     #[inline]
     pub fn arrived_together(&mut self, first: u64, count: u64, lateness: impl Fn(u64) -> Nanos) {
         let end = first.saturating_add(count).min(self.capacity.max(first));

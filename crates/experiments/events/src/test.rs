@@ -41,8 +41,8 @@ const fn source(source: Source, promise: Promise, about: &'static str) -> Test {
 const MS: Nanos = Nanos::from_millis(1);
 /// Time for which the low-priority thread holds the lock in [`What::Inversion`].
 pub const CRITICAL: Nanos = Nanos::from_millis(20);
-/// Time for which the medium-priority thread runs. Without priority inheritance the high-priority thread waits this
-/// long, too.
+/// Time for which the medium-priority thread runs. Without priority inheritance, the high-priority thread waits at
+/// least this long.
 pub const BURN: Nanos = Nanos::from_millis(200);
 
 pub const TESTS: [Test; 23] = [
@@ -66,7 +66,11 @@ pub const TESTS: [Test; 23] = [
         Order::Priority,
         "of several threads that become ready at once, the one with the highest priority runs first",
     ),
-    order("fifo-order", Order::Fifo, "threads of equal priority run in the order they became ready (SCHED_FIFO)"),
+    order(
+        "fifo-order",
+        Order::Fifo,
+        "threads of equal priority run in the order in which they became ready (SCHED_FIFO)",
+    ),
     order("rr-order", Order::RoundRobin, "threads of equal priority take turns (SCHED_RR)"),
     test("queue", What::Channel(Channel::Queue), MS, Promise::Bounded, "messages between two real-time threads"),
     test(

@@ -1,5 +1,5 @@
 //! Counts the solutions of one board: `queens N [--threads T] [--kernel avx512|avx2|neon|portable] [--published]`.
-//! Exits with 1 if the count differs from the known one.
+//! Exits with 1 if the count differs from the known count.
 
 use std::error::Error;
 use std::num::{NonZeroU32, NonZeroUsize};

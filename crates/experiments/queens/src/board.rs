@@ -54,8 +54,8 @@ impl Board {
         self.n
     }
 
-    /// Returns the independent parts of the search, always the same for the same board. Larger parts come first, so
-    /// that threads that take them in this order finish at about the same time.
+    /// Returns the independent parts of the search, which are always the same for a given board. Larger parts come
+    /// first, so that threads that take them in this order finish at about the same time.
     #[must_use]
     pub fn units(self) -> Vec<Unit> {
         let mut units = Vec::new();
@@ -100,7 +100,7 @@ impl Board {
 }
 
 /// Estimates the work for one combination of sets from the number of queens in the north-western quarter. It is roughly
-/// the number of ways to place these queens and the remaining ones in the given rows and columns of two quarters.
+/// the number of ways to place these queens and the remaining queens in the given rows and columns of two quarters.
 fn work(n: u32, queens: u32) -> f64 {
     let factorial = |k: u32| (1..=k).map(f64::from).product::<f64>();
     let rest = (n / 2).saturating_sub(queens);

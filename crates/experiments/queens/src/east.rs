@@ -112,7 +112,7 @@ impl<T: Word> Block<T> {
         self.length == 0
     }
 
-    /// Returns the number of groups in use, after [`Self::close`].
+    /// Returns the number of groups in use. Valid only after [`Self::close`].
     pub(crate) fn groups(&self) -> usize {
         self.length / GROUP
     }
@@ -122,8 +122,8 @@ impl<T: Word> Block<T> {
         self.absent
     }
 
-    /// Adds the pairs of one north-eastern placement with the south-eastern placements that it does not attack, at most
-    /// [`MORE`]. The block must have space for all of them.
+    /// Adds the pairs of one north-eastern placement with the south-eastern placements in `south` that it does not
+    /// attack. `south` may contain at most [`MORE`] placements. The block must have space for all of them.
     #[inline(always)]
     pub(crate) fn push(&mut self, north: &NorthEast, south: &[SouthEast]) {
         let start = self.length / GROUP * GROUP;

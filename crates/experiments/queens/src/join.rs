@@ -1,12 +1,12 @@
 //! Joins the western half of the board with a block of the eastern half.
 //!
-//! All functions are inlined into those of [`crate::kernel`], and are compiled there for each instruction set.
+//! All functions are inlined into the functions of [`crate::kernel`], and are compiled there for each instruction set.
 
 use crate::east::{Block, GROUPS, Group, Word};
 use crate::quadrant::Diagonals;
 use crate::simd::{BIT_WORDS, Bits, ROOM, Simd, TILE};
 
-/// Number of solutions. Those with eastern columns of the highest rank are counted separately.
+/// Number of solutions. Solutions with eastern columns of the highest rank are counted separately.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Found {
     pub(crate) below: u64,

@@ -260,7 +260,8 @@ impl<S: System> Recorder<S> {
         }
     }
 
-    /// Reads again the settings of real-time threads, and the policies of all threads.
+    /// Reads again the names and settings of real-time threads, since records of changes may have been lost, and the
+    /// policies of all threads.
     pub fn look(&mut self, now: u64) {
         let tids: Vec<i32> = self.threads.keys().copied().collect();
         for tid in tids {
@@ -269,6 +270,9 @@ impl<S: System> Recorder<S> {
                 let facts = self.system.facts(running.thread.pid, tid);
                 if facts.cpus.is_some() {
                     running.thread.facts = facts;
+                }
+                if let Some((name, _)) = self.system.who(tid) {
+                    running.thread.name = name;
                 }
             }
         }

@@ -121,7 +121,7 @@ impl Session {
 
     fn lost(&self, error: std::io::Error) -> LoadError {
         LoadError::Refused(format!(
-            "{} has stopped answering ({error}): check that `punctual serve` is still running there, and check the cable",
+            "{} has stopped answering ({error}): check that `punctual serve` is still running on the other machine, and check the cable",
             self.peer
         ))
     }

@@ -34,7 +34,7 @@ pub struct NotAdded {
 #[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RemoveResult<'a> {
-    /// ID of the run.
+    /// ID of the removed run.
     pub removed: &'a str,
 }
 

@@ -37,7 +37,7 @@ pub struct RunSummary {
     pub settings: RunSettings,
     /// Highest temperature during the run, m°C.
     pub temperature_max_mc: Option<i64>,
-    /// Outcome of all claims together; null if nothing was claimed.
+    /// Outcome of all claims together; null if the run had no claim.
     pub outcome: Option<Outcome>,
     pub claims: Vec<ClaimOutcome>,
     /// Results of every phase and CPU, in the order measured.
@@ -87,7 +87,7 @@ pub struct RunSettings {
     pub cpu_dma_latency_us: Option<i32>,
     /// True if the kernel was traced, which adds latency.
     pub traced: bool,
-    /// Total measurement time, if it was fixed in advance. It affects only the maximum.
+    /// Total measurement time, if it was fixed in advance. It affects only the largest latency.
     pub duration_ns: Option<u64>,
 }
 
@@ -116,7 +116,7 @@ pub struct SummaryCell {
     pub p99_ns: Option<u64>,
     pub p999_ns: Option<u64>,
     pub p9999_ns: Option<u64>,
-    /// Largest latency; null without samples.
+    /// Largest latency; null if there are no samples.
     pub max_ns: Option<u64>,
     /// Highest temperature during the phase, m°C.
     pub temperature_max_mc: Option<i64>,
@@ -146,7 +146,7 @@ pub enum Figure {
 impl Figure {
     pub const ALL: [Figure; 5] = [Figure::Max, Figure::P50, Figure::P99, Figure::P999, Figure::P9999];
 
-    /// Returns the name of the statistic on the command line.
+    /// Returns the name of the statistic as given on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Figure::Max => "max",
@@ -256,8 +256,8 @@ impl RunSummary {
         self.cells.iter().filter(|c| c.load == load).find_map(|c| c.doubt.as_deref())
     }
 
-    /// Returns the length of the measurement under a load, for statistics that grow with it: `60.0 s in all` or, if the
-    /// length was not fixed, the largest number of samples on a CPU, rounded to two digits.
+    /// Returns the length of the measurement under a load, as stated for statistics that grow with it: `60.0 s in all`
+    /// or, if the length was not fixed, the largest number of samples on a CPU, rounded to two digits.
     pub fn length(&self, load: &str) -> String {
         if let Some(ns) = self.settings.duration_ns {
             return format!("{} in all", punctual_units::Nanos(ns));

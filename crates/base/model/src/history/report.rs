@@ -6,7 +6,7 @@ use serde::Serialize;
 #[derive(Clone, Debug, PartialEq)]
 pub struct History {
     pub figures: Vec<Figure>,
-    /// Accepted number of false alarms per year, all series together.
+    /// Accepted number of false alarms per year over all series.
     pub alarms_per_year: f64,
     /// Number of series with enough runs for shift detection.
     pub watched: usize,
@@ -39,7 +39,7 @@ pub struct HistorySeries {
     pub length: Option<String>,
     /// Points in chronological order.
     pub points: Vec<HistoryPoint>,
-    /// Runs that could not be used.
+    /// Numbers of runs that could not be used.
     pub left_out: LeftOut,
     /// Number of runs needed to detect a shift.
     pub least_runs: usize,
@@ -152,7 +152,7 @@ pub struct Gate {
     /// Runs of the baseline that were used, in chronological order.
     pub baseline_runs: Vec<String>,
     pub outcome: GateOutcome,
-    /// Method used for the decision; null if nothing was decided.
+    /// Method used for the decision; null if no decision was possible.
     pub method: Option<GateMethod>,
     /// Number of additional baseline runs needed for a decision or, if the log-normal model already decides, for a
     /// decision by rank.
@@ -165,7 +165,7 @@ pub struct Gate {
     pub tests: Vec<GateTest>,
     /// Statistics that could not be tested, with the reason.
     pub left_out: Vec<String>,
-    /// Differences from the most similar run of the baseline; empty unless no run was comparable.
+    /// Differences from the most similar run of the baseline; empty if at least one run was comparable.
     pub differs: Vec<Difference>,
 }
 
@@ -186,7 +186,7 @@ pub enum GateOutcome {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum GateMethod {
-    /// Rank of the run within its baseline, which assumes only that runs are exchangeable.
+    /// The rank of the run within its baseline. This method assumes only that runs are exchangeable.
     Rank,
     /// Prediction interval of a log-normal distribution for the next run. In addition, the run must exceed every run of
     /// the baseline.

@@ -106,8 +106,8 @@ fn independent_events_are_rarely_called_anything_else() {
     }
 }
 
-/// Four loads are measured in rotation, ten minutes each. For one load, the observation is therefore periodic, but the
-/// events are not.
+/// Four loads are measured in rotation, ten minutes each. Each load is therefore observed at periodic intervals, but
+/// the events are not periodic.
 #[test]
 fn looking_in_turns_is_no_period() {
     let turns: Vec<(f64, f64)> = (0..9).map(|i| (2_400.0 * f64::from(i), 2_400.0 * f64::from(i) + 600.0)).collect();

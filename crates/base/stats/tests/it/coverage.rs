@@ -2,8 +2,8 @@
 //!
 //! Every simulation has a fixed seed and [`RUNS`] draws. The interval must contain the true value in at least 461 of
 //! them. [`the_bar_is_fair`] computes the probability that an interval with a true coverage of 95 % fails. Each
-//! interval is also computed for 75 %, where it must fail: this exposes intervals that always contain the true value,
-//! and simulations that cannot fail.
+//! interval is also computed at a confidence of 75 %, where it must fail: this exposes intervals that always contain
+//! the true value, and simulations that cannot fail.
 //!
 //! Two functions are not tested here: `confidence_at_look`, which looks.rs tests, and `extrapolate`, whose intervals
 //! come from `level_interval`.
@@ -141,7 +141,7 @@ fn adjusted_ratios() {
 const SHAPES: [f64; 3] = [-0.2, 0.0, 0.2];
 
 /// Returns true if the interval of the shape (`is_shape`) or of the one-in-1000 level contains the true value; `None`
-/// without an interval.
+/// if there is no interval.
 fn of_tail(data: &impl Exceedances, fit: Option<GpdFit>, gpd: Gpd, theta: f64, c: f64, is_shape: bool) -> Option<bool> {
     let fit = fit?;
     match is_shape {

@@ -49,9 +49,9 @@ pub enum Woke {
 /// ```
 #[derive(Debug, Default)]
 pub struct Condvar {
-    /// Number of notifications; changed only under the mutex.
+    /// Number of notifications; changed only while the mutex is held.
     sequence: AtomicU32,
-    /// Number of threads in a wait; increased only under the mutex.
+    /// Number of waiting threads; increased only while the mutex is held.
     waiters: AtomicU32,
 }
 
@@ -63,7 +63,7 @@ impl Condvar {
     /// Releases the mutex, sleeps until notified or woken spuriously, and locks the mutex again.
     ///
     /// # Errors
-    /// [`LockError::Poisoned`], [`LockError::OwnerDied`], [`LockError::Kernel`]. The mutex is then not held.
+    /// [`LockError::Poisoned`], [`LockError::OwnerDied`], [`LockError::Kernel`]. After an error, the mutex is not held.
     pub fn wait<'a, T: ?Sized>(&self, guard: MutexGuard<'a, T>) -> Result<MutexGuard<'a, T>, LockError> {
         Ok(self.sleep(guard, None)?.0)
     }
@@ -136,7 +136,7 @@ impl Condvar {
     }
 
     /// Returns the number of threads in a wait, including threads that have been notified but have not yet returned.
-    /// May be out of date unless the caller holds the mutex.
+    /// The number may be out of date unless the caller holds the mutex.
     pub fn waiters(&self) -> u32 {
         self.waiters.load(Relaxed)
     }

@@ -150,7 +150,7 @@ impl<T: Default> Default for Mutex<T> {
 }
 
 /// Guard of a locked [`Mutex`], which is unlocked on drop. Not `Send`, because the kernel lets only the owner unlock.
-#[must_use = "the mutex is unlocked immediately"]
+#[must_use = "if unused, if unused, the mutex is unlocked immediately"]
 pub struct MutexGuard<'a, T: ?Sized> {
     mutex: &'a Mutex<T>,
     /// True if the thread was already panicking when it locked the mutex; that panic does not poison the mutex.

@@ -20,8 +20,8 @@ pub enum LockError {
     /// The calling thread already holds the lock, or holds another lock for which the owner of this lock waits
     /// (`EDEADLK`).
     #[error(
-        "waiting for this lock would never end: the calling thread holds it, or holds a lock for which its owner waits (EDEADLK); \
-         always take locks in the same order, and each only once"
+        "waiting for this lock would never end: the calling thread holds it, or holds a lock for which the owner of this lock waits (EDEADLK); \
+         always take locks in the same order, and take each lock only once"
     )]
     Deadlock,
     /// The lock is held by another thread; returned only by [`PiFutex::try_lock`] and
@@ -124,7 +124,7 @@ impl PiFutex {
     }
 
     /// Locks the futex. If it is not free, waits until it is, or until the time `until` on CLOCK_MONOTONIC. Waiters get
-    /// it in order of priority. Makes no system call if it is free. A signal does not end the wait.
+    /// the lock in order of priority. Makes no system call if the lock is free. A signal does not end the wait.
     ///
     /// # Errors
     /// [`LockError::Deadlock`], [`LockError::TimedOut`], [`LockError::OwnerDied`], [`LockError::NeedsLinux5_14`] (only

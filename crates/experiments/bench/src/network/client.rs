@@ -13,7 +13,8 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Maximum size of a response head, bytes.
 const LONGEST_HEAD: usize = 8 << 10;
-const ADVICE: &str = "check that `punctual serve --store DIR` is still running there, and check the cable";
+const ADVICE: &str =
+    "check that `punctual serve --store DIR` is still running on the other machine, and check the cable";
 
 pub(super) struct Client {
     stream: TcpStream,
@@ -101,10 +102,10 @@ fn status(head: &[u8]) -> Option<u16> {
 fn advice(status: u16) -> &'static str {
     match status {
         401 => "it requires a secret: pass a copy of its secret file with --secret-file",
-        413 => "its limit is smaller; send smaller images with --size, or raise --largest there",
-        507 => "its disk is full; free some space there, or choose another directory with --store",
-        405 | 404 | 501 => "it is not a `punctual serve --store DIR`",
-        _ => "see the messages on its terminal",
+        413 => "its limit is smaller; send smaller images with --size, or raise --largest of that server",
+        507 => "its disk is full; free some space on it, or choose another directory with --store",
+        405 | 404 | 501 => "it is not a server started with `punctual serve --store DIR`",
+        _ => "see the messages of the server on its terminal",
     }
 }
 

@@ -21,7 +21,7 @@ use std::thread;
 use std::time::Duration;
 
 const MIB: u64 = 1 << 20;
-const SERVER: &str = "start `punctual serve --store DIR` there, and give its address with --to HOST[:PORT]";
+const SERVER: &str = "start `punctual serve --store DIR` on the other machine, and give the address of that machine with --to HOST[:PORT]";
 
 /// Plans the benchmark.
 ///
@@ -40,14 +40,14 @@ pub fn plan(settings: NetworkSettings, repetitions: u64) -> Result<BenchPlan, Be
     match &settings.to {
         None => {
             notes.push(
-                "client and server both run here: the CPU time includes both, and no network interface is used".into(),
+                "client and server both run on this machine: the CPU time includes both, and no network interface is used".into(),
             );
             not_measured
                 .push("a network interface, its driver and its interrupts: use --to with another machine".into());
         }
         Some(to) => {
             network.probe()?;
-            notes.push(format!("the images are stored by {to}; CPU time and interrupts are those of this machine"));
+            notes.push(format!("the images are stored by {to}; CPU time and interrupts were measured on this machine"));
         }
     }
     if let Some(folder) = &settings.folder {
@@ -71,7 +71,7 @@ impl Network {
             return Err(BenchError::Refused(format!("--size: images of {bytes} bytes; choose 64 bytes to 64 MiB")));
         }
         if duration < Nanos::from_millis(10) || duration > Nanos::from_secs(3600) {
-            return Err(BenchError::Refused(format!("--duration {duration}: choose 10 ms to an hour per repetition")));
+            return Err(BenchError::Refused(format!("--duration {duration}: choose 10 ms to 1 hour per repetition")));
         }
         match (&settings.to, &settings.folder) {
             (None, Some(folder)) => drop(store(folder)?),
@@ -92,7 +92,7 @@ impl Network {
         Client::connect(resolve(to)?, to, self.secret.as_ref())?.post(&self.image)
     }
 
-    /// Sends images until the time has passed, while the chosen load runs.
+    /// Sends images until the duration has passed, while the chosen load runs.
     fn repeat(&self, to: SocketAddr, name: &str, stop: &AtomicBool, measured: &mut Measured) -> Result<(), BenchError> {
         let mut client = Client::connect(to, name, self.secret.as_ref())?;
         let over = AtomicBool::new(false);

@@ -62,10 +62,10 @@ impl Cokernel {
     pub fn start(&self) -> Result<Adapter, NotRun> {
         let (compile, link) = self.flags()?;
         let folder = Scratch::create(self.name, Whose::System).map_err(|e| {
-            NotRun::Failed(format!("cannot create a directory for the adapter: {e}; set TMPDIR to another place"))
+            NotRun::Failed(format!("cannot create a directory for the adapter: {e}; set TMPDIR to another directory"))
         })?;
         // The user cannot run the adapter, because its directory is removed.
-        let advice = format!("its messages, if any, are above; {}", self.help);
+        let advice = format!("the adapter's messages, if any, are above; {}", self.help);
         let program = self.build(folder.path(), &compile, &link)?;
         let mut adapter = Adapter::advised(Command::new(program), PATIENCE, advice)?;
         adapter.folder = Some(folder);
@@ -86,7 +86,7 @@ impl Cokernel {
         let both = |tool: &&str| Some((flags(tool, self.compile)?, flags(tool, self.link)?));
         let none = || {
             let asked = format!("{} {}", self.tools[0], self.compile.join(" "));
-            NotRun::Unsupported(format!("`{asked}` does not run: {}", self.help))
+            NotRun::Unsupported(format!("`{asked}` cannot be run: {}", self.help))
         };
         self.tools.iter().find_map(both).ok_or_else(none)
     }

@@ -31,7 +31,7 @@ pub struct Adapter {
     facts: BTreeMap<String, String>,
     patience: Duration,
     advice: String,
-    /// Directory in which the adapter was built; `None` if it was not built here.
+    /// Directory in which the adapter was built; `None` if this process did not build it.
     folder: Option<Scratch>,
 }
 
@@ -42,7 +42,7 @@ impl Adapter {
     /// # Errors
     /// [`NotRun`] if the program cannot be started or does not answer the greeting.
     pub fn start(command: Command, patience: Duration) -> Result<Adapter, NotRun> {
-        Adapter::advised(command, patience, "run it by hand and write `hello 1`".into())
+        Adapter::advised(command, patience, "run it by hand and type `hello 1`".into())
     }
 
     fn advised(mut command: Command, patience: Duration, advice: String) -> Result<Adapter, NotRun> {

@@ -14,8 +14,8 @@ use std::time::Duration;
 const TOGETHER: usize = 64;
 
 impl Posix {
-    /// Runs a periodic task of punctual-rt. Missed releases count as arriving together with the release for which it
-    /// woke.
+    /// Runs a periodic task of punctual-rt. Missed releases count as arriving together with the release for which the
+    /// task woke.
     pub(super) fn wait_periodically(&self, plan: &Plan<'_>) -> Answer {
         let ledger = Arc::new(Mutex::new(plan.ledger()));
         let (theirs, interval, events) = (ledger.clone(), plan.interval, plan.events);
@@ -57,7 +57,7 @@ impl Posix {
             };
             let thread = std::thread::Builder::new().name("events-alarms".into()).spawn_scoped(s, body);
             let thread = thread.map_err(no_thread)?;
-            thread.join().map_err(|_| NotRun::Failed("the thread of the alarms panicked".into()))?
+            thread.join().map_err(|_| NotRun::Failed("the alarm thread panicked".into()))?
         });
         let (sent, page_faults) = ran?;
         Ok(Observed { page_faults, notes: self.narrowed(), ..Observed::new(ledger, sent) })

@@ -68,7 +68,7 @@ impl Times {
 pub(super) struct Came {
     pub number: Option<u64>,
     pub count: u64,
-    /// Number of events before this one that the source reports as lost.
+    /// Number of events before this event that the source reports as lost.
     pub dropped: u64,
 }
 
@@ -83,8 +83,8 @@ impl Came {
 }
 
 pub(super) trait Taker: Send + 'static {
-    /// Sleeps until events arrive, then calls `came` for each arrival. Returns `INTR` if none arrived for a while, or a
-    /// signal interrupted the wait.
+    /// Sleeps until events arrive, then calls `came` for each arrival. Returns `INTR` if no event arrived for some
+    /// time, or if a signal interrupted the wait.
     fn take(&mut self, came: &mut dyn FnMut(Came)) -> Result<(), Errno>;
 }
 
@@ -150,8 +150,8 @@ impl Posix {
         Ok(Receiver { handle, ledger, arrivals })
     }
 
-    /// Sends event numbers at the plan's interval until all are sent or the user interrupts. `send` returns false if
-    /// the source refused the number.
+    /// Sends event numbers at the plan's interval until all are sent or the user interrupts the test. `send` returns
+    /// false if the source refused the number.
     pub(super) fn send(
         &self,
         plan: &Plan<'_>,

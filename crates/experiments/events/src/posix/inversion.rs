@@ -42,7 +42,7 @@ pub(super) fn rounds(plan: &Plan<'_>, cpu: CpuId) -> Answer {
     Ok(observed)
 }
 
-/// Uses this much CPU time, however often the thread is preempted.
+/// Uses CPU time `time`, however often the thread is preempted.
 pub(super) fn burn(time: Nanos) {
     let used = || {
         let t = clock_gettime(ClockId::ThreadCPUTime);

@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 
 pub struct Posix {
     rt: Rt,
-    /// Why real-time priority is not available; `None` if it is available.
+    /// Reason why real-time priority is not available; `None` if it is available.
     refused: Option<String>,
     wires: Wires,
 }
@@ -50,7 +50,7 @@ impl Posix {
         }
     }
 
-    /// Returns a note if the tests had no real-time priority, otherwise nothing.
+    /// Returns a note if the tests had no real-time priority, otherwise an empty list.
     fn narrowed(&self) -> Vec<String> {
         let note = |why: &String| format!("ran under SCHED_OTHER, so the timing is that of an ordinary thread: {why}");
         self.refused.iter().map(note).collect()
@@ -59,7 +59,7 @@ impl Posix {
     /// Fails if a test needs real-time priority and it is not available.
     ///
     /// # Errors
-    /// [`NotRun::Unsupported`] without real-time priority.
+    /// [`NotRun::Unsupported`] if real-time priority is not available.
     fn need_priority(&self) -> Result<(), NotRun> {
         match &self.refused {
             None => Ok(()),

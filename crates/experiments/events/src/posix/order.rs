@@ -14,7 +14,7 @@ const PATIENCE: Nanos = Nanos::from_secs(10);
 const WORK: Nanos = Nanos::from_millis(1);
 /// Time slice of SCHED_RR if the kernel does not report it (RR_TIMESLICE).
 const TURN: Nanos = Nanos::from_millis(100);
-/// Capacity of the log. The threads never have that many turns.
+/// Capacity of the log. The threads always take fewer turns than this.
 const PLACES: usize = 256;
 
 /// The order in which threads ran: one entry each time another thread continues.
@@ -56,8 +56,8 @@ pub(super) fn rounds(order: Order, plan: &Plan<'_>, cpu: CpuId) -> Answer {
     Ok(Observed { notes, ..Observed::new(ledger, sent) })
 }
 
-/// Returns the index of the thread that becomes ready `n`-th, counted from 0. If the priorities differ, this is not
-/// their order.
+/// Returns the index of the thread that becomes ready `n`-th, counted from 0. If the priorities differ, this is not the
+/// order of the priorities.
 fn nth_ready(order: Order, n: usize) -> usize {
     if order == Order::Priority { [2, 0, 3, 1][n % THREADS] } else { n }
 }
@@ -137,8 +137,8 @@ impl Round<'_> {
         Ok(())
     }
 
-    /// Makes the threads ready when all of them sleep. The calling thread runs on their CPU with a higher priority, so
-    /// that no thread runs before all are ready.
+    /// Waits until all threads sleep, then makes them ready. The calling thread runs on their CPU with a higher
+    /// priority, so that no thread runs before all are ready.
     fn open(&self) -> Result<(), NotRun> {
         let opened = asleep(&self.threads, self.until)
             .and_then(|()| attributes(Scheduling::Fifo { priority: self.plan.priority }, self.cpu));
@@ -159,8 +159,8 @@ fn attributes(scheduling: Scheduling, cpu: CpuId) -> Result<(), NotRun> {
     attributes.apply().map(drop).map_err(|e| NotRun::Failed(e.to_string()))
 }
 
-/// Sets policy and CPU of a thread. Thread 0 has the highest priority, which is below that of `open`. In tests with
-/// equal priorities all threads have the same priority.
+/// Sets policy and CPU of a thread. Thread 0 has the highest priority, which is below the priority of the thread that
+/// calls `open`. In tests with equal priorities all threads have the same priority.
 fn begin(order: Order, plan: &Plan<'_>, cpu: CpuId, me: usize) -> Result<(), NotRun> {
     let below = if order == Order::Priority { me as i8 + 1 } else { 1 };
     let priority = near(plan.priority, -below);

@@ -19,7 +19,7 @@ const FIRST: Nanos = Nanos::from_millis(3000);
 
 impl Posix {
     /// Receives one update interrupt per second. The first interrupt is not counted, because it determines when the
-    /// others are due.
+    /// other interrupts are due.
     pub(super) fn rtc(&self, plan: &Plan<'_>) -> Answer {
         let clock = File::open(CLOCK).map_err(|e| match e.kind() {
             ErrorKind::NotFound => NotRun::Unsupported(format!(
@@ -46,7 +46,7 @@ impl Posix {
         let _ = set_update_interrupts(&kept, false);
         observed.map(|mut observed: Observed| {
             observed.notes.push(
-                "the first interrupt determines when the others are due, so lateness is relative to that of the first"
+                "the first interrupt determines when the others are due, so lateness is relative to the first interrupt"
                     .into(),
             );
             observed
@@ -61,7 +61,7 @@ struct Seconds {
 }
 
 impl Seconds {
-    /// Waits for the first interrupt, or until the user interrupts.
+    /// Waits for the first interrupt, or until the user interrupts the test.
     ///
     /// # Errors
     /// [`NotRun::Unsupported`] if no interrupt arrived within `most`.

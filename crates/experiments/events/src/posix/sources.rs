@@ -96,8 +96,8 @@ impl Posix {
         self.deliver(plan, Numbers::new(slave), move |number| put(&master, number))
     }
 
-    /// Sends signals to the receiver's thread. While a standard signal is pending, the kernel drops further ones
-    /// without reporting it to the sender.
+    /// Sends signals to the receiver's thread. While a standard signal is pending, the kernel drops further instances
+    /// of it without reporting this to the sender.
     pub(super) fn signals(&self, plan: &Plan<'_>, signal: Sig) -> Answer {
         let thread = Arc::new(AtomicI32::new(0));
         let taker = Signals { set: SignalSet::new(&[signal]), thread: thread.clone() };
@@ -118,7 +118,8 @@ impl Posix {
         Ok(Observed { notes: self.narrowed(), ..observed })
     }
 
-    /// Sends datagrams to a local socket. /proc/net/udp counts those dropped because the receive buffer was full.
+    /// Sends datagrams to a local socket. /proc/net/udp counts the datagrams dropped because the receive buffer was
+    /// full.
     pub(super) fn udp(&self, plan: &Plan<'_>) -> Answer {
         let receiver = UdpSocket::bind("127.0.0.1:0").map_err(failed("bind(127.0.0.1)"))?;
         let sender = UdpSocket::bind("127.0.0.1:0").map_err(failed("bind(127.0.0.1)"))?;
@@ -152,7 +153,7 @@ impl Posix {
 
     /// Uses a pipe of punctual-rt. An ordinary thread reads its FIFO at the other end.
     pub(super) fn pipe_out(&self, plan: &Plan<'_>) -> Answer {
-        let folder = Scratch::create("pipe", Whose::System).map_err(failed("a folder for the pipe"))?;
+        let folder = Scratch::create("pipe", Whose::System).map_err(failed("a directory for the pipe"))?;
         let path = folder.path().join("pipe");
         let (mut sender, bridge) =
             pipe_out::<Number, ROOM>(At::Path(path), Overflow::Refuse).map_err(failed("pipe"))?;
@@ -227,8 +228,8 @@ fn raw_pty() -> Result<(OwnedFd, File), NotRun> {
     Ok((master, slave))
 }
 
-/// Returns the last column of the socket's line (proc_net(5), udp4_format_sock() in net/ipv4/udp.c); `None` without
-/// such a line.
+/// Returns the last column of the socket's line (proc_net(5), udp4_format_sock() in net/ipv4/udp.c); `None` if there is
+/// no such line.
 fn drops(table: &str, port: u16) -> Option<u64> {
     let local = format!(":{port:04X}");
     let line = table.lines().find(|line| line.split_whitespace().nth(1).is_some_and(|a| a.ends_with(&local)))?;

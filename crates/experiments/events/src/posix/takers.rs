@@ -83,8 +83,8 @@ impl Taker for Queued {
 }
 
 /// Receives edges of a GPIO line. The kernel reads an edge's timestamp in the hard interrupt handler, and numbers the
-/// edge in the interrupt's thread. If the queue is full, numbers are missing; if edges are merged, none is. The
-/// timestamp, which is between two send times, therefore identifies the edge.
+/// edge in the interrupt's thread. If the queue is full, numbers are missing; if edges are merged, no number is
+/// missing. The timestamp, which is between two send times, therefore identifies the edge.
 pub(super) struct Edges {
     pub line: Line,
     pub events: Vec<Event>,
@@ -121,7 +121,7 @@ impl Taker for Edges {
     }
 }
 
-/// Receives single bytes. Each is the low byte of a number.
+/// Receives single bytes. Each byte is the low byte of an event number.
 pub(super) struct Bytes<F> {
     pub fd: F,
     pub next: u64,

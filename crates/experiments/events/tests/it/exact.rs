@@ -5,7 +5,7 @@ use punctual_model::EventCounts;
 use punctual_units::{Nanos, Priority};
 use std::sync::atomic::AtomicBool;
 
-/// Returns `None` if the counts are exactly as expected, otherwise faults and counts.
+/// Returns `None` if the counts are exactly as expected, otherwise the faults and the counts.
 fn wrong(seed: u64, events: u64) -> Option<(Faults, EventCounts)> {
     // From zero to a hundredth of all events, different for each fault and seed.
     let k = |salt: u64| (seed * 7919 + salt * 104_729) % (events / 100) * u64::from(!(seed + salt).is_multiple_of(5));

@@ -162,6 +162,15 @@ fn a_look_that_comes_before_the_records_does_not_move_the_begin() {
 }
 
 /// Records that the running thread sets a timer that calls function `function` of [`tags`].
+#[test]
+fn a_name_whose_record_was_lost_is_read() {
+    let priority = Cell::new(Some(80));
+    let mut recorder = urgent(&priority);
+    recorder.record(Record::Comm { pid: 7, tid: 8, name: b"old", is_exec: false, meta: meta(20) });
+    recorder.look(30);
+    assert!(recorder.finish().threads.iter().any(|thread| thread.tid == 8 && thread.name == "app"));
+}
+
 fn set<S: System>(recorder: &mut Recorder<S>, timer: u64, function: u64, expiry: u64, at: u64) {
     let words = [0, timer, function, expiry, 0];
     let raw: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();

@@ -6,14 +6,14 @@ use punctual_stats::{SplitMix64, normal_quantile};
 pub const RUNS: usize = 500;
 /// Minimum number of draws whose 95 % interval must contain the true value.
 pub const BAR: usize = 461;
-/// Number of draws at 75 %. They suffice to show that the interval contains the true value in less than 92 % of the
-/// draws.
+/// Number of draws at a confidence of 75 %. They suffice to show that the interval contains the true value in less than
+/// 92 % of the draws.
 const SHORT: usize = RUNS / 4;
 /// Maximum number of draws without an interval. More would mean that the function has an undocumented condition.
 const MAX_REFUSED: usize = RUNS / 100;
 
-/// Runs the simulation at 95 % and at 75 %, and fails if the coverage is wrong. `simulate` returns true if the interval
-/// contains the true value, `None` if there is no interval.
+/// Runs the simulation at confidences of 95 % and 75 %, and fails if the coverage is wrong. `simulate` returns true if
+/// the interval contains the true value, `None` if there is no interval.
 pub fn covers(what: &str, mut simulate: impl FnMut(f64, &mut SplitMix64) -> Option<bool>) {
     let mut counted = |confidence: f64, runs: usize| {
         let mut random = SplitMix64::new(20_260);
