@@ -217,7 +217,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "trials",
         &[
             "units", "uapi", "watchdog", "model", "stats", "judge", "compare", "history", "trace", "explain", "tune",
-            "inject", "vm", "kernel", "kbuild", "fuzz", "xtask",
+            "inject", "vm", "kernel", "kbuild", "fuzz", "testing", "xtask",
         ],
     ),
     ("xtask", &["model", "rundir", "audit", "fix", "report", "selftest", "kernel", "kbuild", "deploy", "lab"]),

@@ -144,7 +144,7 @@ fn keep(folder: &Path, name: &str, bytes: &[u8]) -> Result<(), String> {
     fs::write(&path, bytes).map_err(|e| format!("cannot write {}: {e}", path.display()))
 }
 
-/// Copies all files except those that explain why a run has no document of that format.
+/// Copies all files except those that explain why a run has no document in some format.
 fn copy(from: &Path, to: &Path) -> Result<(), String> {
     for entry in fs::read_dir(from).map_err(|e| format!("cannot read {}: {e}", from.display()))?.flatten() {
         let bytes = fs::read(entry.path()).map_err(|e| format!("cannot read {}: {e}", entry.path().display()))?;

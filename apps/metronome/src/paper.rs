@@ -1,5 +1,5 @@
-//! The paper's measurements: Table 2 and the sentence below it. All are worst cases, measured on a Raspberry Pi Model B
-//! with Xenomai 2.6.2.1 on Linux 3.5.7.
+//! Measurements of the paper on which this application is based (README.md): Table 2 and the sentence below it. All are
+//! worst cases, measured on a Raspberry Pi Model B with Xenomai 2.6.2.1 on Linux 3.5.7.
 
 use punctual_units::Nanos;
 

@@ -44,7 +44,7 @@ pub struct Done {
 pub struct Emitted {
     /// When the edge was due, CLOCK_MONOTONIC.
     pub due: Nanos,
-    /// When the call that drove the line had returned, CLOCK_MONOTONIC.
+    /// Time at which the call that drove the line returned, on CLOCK_MONOTONIC.
     pub at: Nanos,
     pub level: bool,
 }

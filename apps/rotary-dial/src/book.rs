@@ -17,7 +17,7 @@ pub enum BookError {
     /// The number has no digits, too many digits, or other characters.
     #[error("`{0}` is not a number: write 1 to {MAX_DIGITS} digits")]
     NoNumber(String),
-    /// The command does not fit into a line of the pipe.
+    /// The command is too long for one line on the pipe.
     #[error("the command of {number} does not fit: it must be 1 to 62 bytes on one line, but is `{command}`")]
     Command { number: String, command: String },
     #[error("the number {0} has two commands: remove one")]

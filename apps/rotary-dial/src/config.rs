@@ -163,7 +163,7 @@ fn said(error: impl std::error::Error) -> UsageError {
 fn within_seconds(pause: Nanos) -> Result<Nanos, UsageError> {
     match (Nanos::from_secs(1)..=Nanos::from_secs(60)).contains(&pause) {
         true => Ok(pause),
-        false => Err(UsageError(format!("a number timeout of {pause}: choose 1s to 60s"))),
+        false => Err(UsageError(format!("a pause of {pause} after a number: choose 1s to 60s"))),
     }
 }
 

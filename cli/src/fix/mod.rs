@@ -30,8 +30,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Runs `audit --dry-run` and `audit --fix`. Returns the exit code, and the text or the document: 0 if everything was
-/// done, 1 if a change was refused, rolled back or reverted by another program.
+/// Runs `audit --dry-run` and `audit --fix`. Returns the exit code (0 if everything was done, 1 if a change
+/// was refused, rolled back or reverted by another program) and the output, as text or, with `json`, as a document.
 pub fn fix(subject: &SubjectArgs, args: &FixArgs, json: bool) -> Result<(u8, String), Refusal> {
     let mut rules = Rules::load();
     let Subject { machine, name, context, .. } = subject::look(subject, &mut rules)?;

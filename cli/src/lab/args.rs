@@ -185,7 +185,7 @@ pub struct BisectArgs {
     /// The kernel's configuration; olddefconfig completes it for each commit
     #[arg(long, value_name = "FILE")]
     pub config: PathBuf,
-    /// Extra word for make: LLVM=1, CROSS_COMPILE=…; may be repeated
+    /// Extra argument for make, for example LLVM=1; may be repeated
     #[arg(long = "make", value_name = "WORD")]
     pub make: Vec<String>,
     #[command(flatten)]

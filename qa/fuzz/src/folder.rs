@@ -104,7 +104,7 @@ fn run(folder: &Path, length: usize) -> u64 {
     4 + recording.events.len() as u64 + recording.worst.len() as u64
 }
 
-/// Checks that an accepted package contains its image and its modules.
+/// Checks that an accepted package contains its image and its modules. Returns how much of it was understood.
 fn package(folder: &Path) -> u64 {
     let staging = folder.join("staging");
     let Ok(package) = Package::open(folder, &staging) else { return 0 };

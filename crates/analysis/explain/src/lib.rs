@@ -17,8 +17,8 @@ mod hardware;
 mod usual;
 
 pub use attribution::{
-    Activity, Attribution, Closed, ExplainOptions, Facts, Given, Measured, Released, Timelines, Victims, explain,
-    groups, timelines,
+    Activity, Attribution, Closed, Culprit, Delay, ExplainOptions, Facts, Given, Measured, Released, Timelines,
+    Victims, explain, groups, timelines,
 };
 pub use hardware::{GapEvidence, GapSorter, Surroundings};
 pub use punctual_model::{

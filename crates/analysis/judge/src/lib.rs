@@ -44,6 +44,7 @@
 mod arrival;
 mod cell;
 mod cluster;
+mod counterfactual;
 mod coverage;
 mod doubt;
 mod episodes;
@@ -113,6 +114,7 @@ pub fn judge(recording: &Recording, claims: &[Claim]) -> Verdict {
         virtual_control: virtual_cpus::of_virtual_time(recording),
         tails: Vec::new(),
         margins: margin::margins(recording, limits),
+        counterfactuals: counterfactual::counterfactuals(recording),
         problems: doubts.into_iter().map(|d| (d.phase, d.problem)).collect(),
     }
 }

@@ -1,12 +1,20 @@
 //! How much longer the threads of an application may run, and how much later they may be released, before a claim
 //! breaks.
 //!
-//! Response-time analysis from what was observed: the largest CPU time of each thread, and what else delayed its longest
-//! cycles. It bounds no response, since a thread may run longer than it ever did: the results are estimates.
+//! Response-time analysis from what was observed: the largest CPU time of each thread, and what else delayed its cycles.
+//! It bounds no response, since a thread may run longer than it ever did: the results are estimates. Where something
+//! that the analysis does not cover delays a thread, there is none.
 
 use punctual_cycles::{Periodic, response_time};
-use punctual_model::{AppCycles, AppMargin, AppThread, AppValue, Application, Claim, Quantity, Recording};
+use punctual_model::{AppCycles, AppMargin, AppThread, AppValue, Application, Claim, Class, Quantity, Recording};
 use punctual_units::{CpuList, Nanos, Scheduling};
+
+/// Share of a thread's cycles from which on the time of a real-time thread of another program is not negligible: its
+/// releases are unknown.
+const NEGLIGIBLE: f64 = 0.01;
+/// Share of a CPU that real-time threads may use: RT throttling (sched(7), sched_rt_runtime_us) and, from Linux 6.12, the
+/// fair server leave the rest to ordinary threads.
+const REAL_TIME_SHARE: f64 = 0.95;
 
 /// A thread as the analysis sees it. Times are in ns.
 #[derive(Clone, Debug)]
@@ -21,8 +29,16 @@ struct Member {
     demand: Result<(u64, u64), String>,
     /// Maximum lateness of the thread's releases, relative to its period.
     jitter: u64,
-    /// Delays that no analysed thread caused.
+    /// Delays that no thread of the same or a higher priority caused.
     blocking: u64,
+    /// Share of the time that interrupts and negligible threads take.
+    taken: f64,
+    /// Threads of the application that ran while this one was runnable.
+    delayed_by: Vec<i32>,
+    /// True if the thread sleeps in its cycles: it may wait for any other thread.
+    sleeps: bool,
+    /// A claim about a chain to which the thread belongs.
+    chain: Option<String>,
     /// Largest observed response of the thread.
     observed: u64,
     /// Limits of the thread's response, and the claims that set them.
@@ -45,17 +61,63 @@ pub(crate) fn margins(recording: &Recording, claims: &[Claim]) -> Vec<AppMargin>
 fn members(recording: &Recording, application: &Application, claims: &[Claim]) -> Vec<Member> {
     let mut members: Vec<Member> =
         application.threads.iter().map(|thread| member(recording, application, thread, claims)).collect();
-    // What was seen is at least what the analysis says.
+    let ranks: Vec<(i32, Option<u8>)> = members.iter().map(|member| (member.tid, member.rank)).collect();
     for at in 0..members.len() {
-        let of_more_urgent: Vec<i32> = more_urgent(&members, at).map(|other| other.tid).collect();
+        let own: Vec<&AppCycles> =
+            application.cycles.iter().filter(|cycles| cycles.thread == members[at].name).collect();
+        members[at].observe(&own, &ranks);
+        // What was seen is at least what the analysis says.
         let observed = largest(recording, &AppValue::Response(members[at].name.clone())).unwrap_or(0);
-        let own = application.cycles.iter().filter(|cycles| cycles.thread == members[at].name);
-        members[at].blocking = own.map(|cycles| others(cycles, &of_more_urgent)).max().unwrap_or(0);
         let bound = response(&members, at).unwrap_or(u64::MAX);
         members[at].observed = observed;
         members[at].blocking += observed.saturating_sub(bound);
     }
     members
+}
+
+impl Member {
+    /// Adds what delayed the thread's cycles, and the reason why the analysis does not cover it.
+    fn observe(&mut self, own: &[&AppCycles], ranks: &[(i32, Option<u8>)]) {
+        let sum = |of: fn(&AppCycles) -> u64| own.iter().map(|cycles| of(cycles)).sum::<u64>();
+        let whole = sum(|cycles| cycles.response_ns).max(1) as f64;
+        self.blocking = own.iter().map(|cycles| cycles.other_delays_ns).max().unwrap_or(0);
+        self.sleeps = sum(|cycles| cycles.blocked_ns) > 0;
+        let mut taken = 0.0;
+        for culprit in own.iter().flat_map(|cycles| &cycles.without) {
+            let share = culprit.ns as f64 / whole;
+            let rank = culprit.tid.and_then(|tid| ranks.iter().find(|(known, _)| *known == tid));
+            let why = match (rank, culprit.tid) {
+                (Some((tid, rank)), _) => {
+                    self.delayed_by.push(*tid);
+                    (*rank < self.rank).then(|| {
+                        format!("{} ran before it in spite of its lower priority, which changed", culprit.name)
+                    })
+                }
+                (None, Some(_)) if share > NEGLIGIBLE => {
+                    Some(format!("{}, whose releases are unknown, delays it", culprit.name))
+                }
+                (None, _) => {
+                    taken += share;
+                    None
+                }
+            };
+            self.why_not = self.why_not.take().or(why);
+        }
+        // The longest cycles meet more interrupts than others do.
+        let in_worst = own.iter().flat_map(|cycles| &cycles.worst).map(|cycle| {
+            let interrupts = cycle.delays.iter().filter(|cause| matches!(cause.class, Class::Irq | Class::Softirq));
+            interrupts.map(|cause| cause.ns).sum::<u64>() as f64 / cycle.length_ns.max(1) as f64
+        });
+        self.taken = in_worst.fold(taken, f64::max);
+        let is_old = sum(|cycles| cycles.cycles) > 0 && own.iter().all(|cycles| cycles.longest_ns.is_empty());
+        let why = match () {
+            () if is_old => Some("an earlier version of punctual did not record what delayed it".to_owned()),
+            () if self.sleeps => Some("it sleeps in its cycles, and what it waits for may take longer".to_owned()),
+            () if self.taken > 0.5 => Some("interrupts take most of its time".to_owned()),
+            () => None,
+        };
+        self.why_not = self.why_not.take().or(why);
+    }
 }
 
 fn member(recording: &Recording, application: &Application, thread: &AppThread, claims: &[Claim]) -> Member {
@@ -92,6 +154,10 @@ fn member(recording: &Recording, application: &Application, thread: &AppThread, 
         rank,
         jitter: if is_timed { 0 } else { largest(recording, &AppValue::Jitter(name.clone())).unwrap_or(0) },
         blocking: 0,
+        taken: 0.0,
+        delayed_by: Vec::new(),
+        sleeps: false,
+        chain: claims.iter().find(|claim| is_chain_of(claim, name)).map(ToString::to_string),
         observed: 0,
         limits: own(AppValue::Response(name.clone())).filter_map(limit).collect(),
         most: own(AppValue::Cpu(name.clone())).filter_map(limit).collect(),
@@ -106,15 +172,8 @@ fn largest(recording: &Recording, value: &AppValue) -> Option<u64> {
     phases.flat_map(|phase| &phase.cpus).filter_map(|result| result.max_ns).max()
 }
 
-/// Returns the largest sum, over the longest cycles, of the delays that no thread in `known` caused and of the time for
-/// which the thread slept.
-fn others(cycles: &AppCycles, known: &[i32]) -> u64 {
-    let of_cycle = |cycle: &punctual_model::Cycle| {
-        let delays = cycle.delays.iter().filter(|cause| cause.tid.is_none_or(|tid| !known.contains(&tid)));
-        let slept: u64 = cycle.blocked.iter().map(|blocked| blocked.ns).sum();
-        delays.map(|cause| cause.ns).sum::<u64>() + slept
-    };
-    cycles.worst.iter().map(of_cycle).max().unwrap_or(0)
+fn is_chain_of(claim: &Claim, thread: &str) -> bool {
+    matches!(&claim.of, Some(AppValue::Chain(points)) if points.iter().any(|point| point == thread))
 }
 
 fn share_a_cpu(one: &Member, other: &Member) -> bool {
@@ -148,22 +207,24 @@ fn response(members: &[Member], at: usize) -> Result<u64, String> {
         return Err(why.clone());
     }
     let (period, work) = own.demand.clone()?;
+    // Interrupts leave less of the CPU to the threads.
+    let slower = |ns: u64| (ns as f64 / (1.0 - own.taken)) as u64;
     let mut higher = Vec::new();
     for other in more_urgent(members, at) {
         let (period, work) = other.demand.clone().map_err(|why| format!("{why}, and may run before {}", own.name))?;
         let carried = if is_pinned_with(own, other) { 0 } else { period.saturating_sub(work) };
         higher.push(Periodic {
             period: Nanos(period),
-            work: Nanos(work),
+            work: Nanos(slower(work)),
             release_jitter: Nanos(other.jitter.saturating_add(carried)),
             blocking: Nanos::ZERO,
         });
     }
     let task = Periodic {
         period: Nanos(period),
-        work: Nanos(work),
+        work: Nanos(slower(work)),
         release_jitter: Nanos::ZERO,
-        blocking: Nanos(own.blocking),
+        blocking: Nanos(slower(own.blocking)),
     };
     response_time(&higher, &task).map(|ns| ns.0).ok_or_else(|| format!("the bound of {} exceeds its period", own.name))
 }
@@ -178,10 +239,13 @@ fn broken(members: &[Member], touched: usize) -> Result<Option<String>, String> 
     if let Some((_, claim)) = own.most.iter().find(|(most, _)| work > *most) {
         return Ok(Some(claim.clone()));
     }
-    for (at, member) in members.iter().enumerate().filter(|(_, member)| !member.limits.is_empty()) {
-        let is_touched = at == touched || more_urgent(members, at).any(|other| other.tid == own.tid);
-        if !is_touched {
+    let is_limited = |member: &Member| !member.limits.is_empty() || member.chain.is_some();
+    for (at, member) in members.iter().enumerate().filter(|(_, member)| is_limited(member)) {
+        if !is_touched(members, at, touched) {
             continue;
+        }
+        if let Some(claim) = &member.chain {
+            return Err(format!("{claim} limits {} as well, and chains are not analysed", member.name));
         }
         if let Some(why) = &member.why_not {
             return Err(format!("{}, whose response a claim limits, is not analysed: {why}", member.name));
@@ -189,6 +253,7 @@ fn broken(members: &[Member], touched: usize) -> Result<Option<String>, String> 
         let least = member.limits.iter().min();
         let claim = || least.map(|(_, claim)| claim.clone());
         match response(members, at) {
+            Ok(_) if is_throttled(members, at) => return Ok(claim()),
             Ok(ns) if least.is_some_and(|(limit, _)| ns > *limit) => return Ok(claim()),
             Ok(_) => {}
             // With a response beyond the period, every claim that is at most the period breaks.
@@ -197,6 +262,22 @@ fn broken(members: &[Member], touched: usize) -> Result<Option<String>, String> 
         }
     }
     Ok(None)
+}
+
+/// Returns true if the thread `touched` may delay the thread `at`.
+fn is_touched(members: &[Member], at: usize, touched: usize) -> bool {
+    let (member, own) = (&members[at], &members[touched]);
+    let is_more_urgent = || more_urgent(members, at).any(|other| other.tid == own.tid);
+    at == touched || member.sleeps || member.delayed_by.contains(&own.tid) || is_more_urgent()
+}
+
+/// Returns true if the thread and those that are more urgent use more of the CPU to which they are pinned than
+/// real-time threads may.
+fn is_throttled(members: &[Member], at: usize) -> bool {
+    let own = &members[at];
+    let share = |member: &Member| member.demand.as_ref().map_or(0.0, |(period, work)| *work as f64 / *period as f64);
+    let others = more_urgent(members, at).filter(|other| is_pinned_with(own, other)).map(share);
+    own.taken + share(own) + others.sum::<f64>() > REAL_TIME_SHARE
 }
 
 fn margin(members: &[Member], at: usize) -> AppMargin {
@@ -234,7 +315,7 @@ fn margin(members: &[Member], at: usize) -> AppMargin {
             let was_broken = limits.any(|(observed, (limit, of))| *of == claim && observed > *limit);
             margin.why_not = Some(match was_broken || own.most.iter().any(|(_, of)| *of == claim) {
                 true => format!("{claim} was broken"),
-                false => format!("{claim} may already be broken, according to the analysis"),
+                false => format!("the analysis cannot show that {claim} holds"),
             });
             margin.breaks = Some(claim);
         }
@@ -251,11 +332,11 @@ fn margin(members: &[Member], at: usize) -> AppMargin {
     margin
 }
 
-/// True if a claim is about the thread's CPU time, or about a response that it may delay.
+/// Returns true if a claim is about the thread's CPU time, or about a response or chain that it may delay.
 fn has_limit(members: &[Member], at: usize) -> bool {
-    let own = &members[at];
-    let delays = |n: usize| n == at || more_urgent(members, n).any(|other| other.tid == own.tid);
-    !own.most.is_empty() || (0..members.len()).any(|n| !members[n].limits.is_empty() && delays(n))
+    let is_limited = |member: &Member| !member.limits.is_empty() || member.chain.is_some();
+    let delays = |n: usize| is_limited(&members[n]) && is_touched(members, n, at);
+    !members[at].most.is_empty() || (0..members.len()).any(delays)
 }
 
 /// Returns the largest number up to `most` for which `holds` returns true. It must return true for every smaller
@@ -273,124 +354,4 @@ fn last(most: u64, holds: impl Fn(u64) -> bool) -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    /// A thread pinned to CPU 0 with a period, a CPU time, and `late(NAME) = 0`.
-    fn member(at: usize, rank: u8, period: u64, work: u64) -> Member {
-        let name = format!("t{at}");
-        Member {
-            limits: vec![(period, format!("late({name}) = 0"))],
-            name,
-            tid: at as i32 + 1,
-            cpus: Some("0".parse().unwrap()),
-            rank: Some(rank),
-            demand: Ok((period, work)),
-            jitter: 0,
-            blocking: 0,
-            observed: 0,
-            most: Vec::new(),
-            why_not: None,
-        }
-    }
-
-    #[test]
-    fn margins_are_those_of_the_vector() {
-        // R = 3, 11, 26.
-        let members = [member(0, 30, 20, 3), member(1, 20, 30, 8), member(2, 10, 50, 12)];
-        assert_eq!(margin(&members, 2).response_ns, Some(Nanos(26)));
-        let most = margin(&members, 2).longer_ns.unwrap().0;
-        let with = |extra| {
-            let mut members = members.to_vec();
-            members[2].demand = Ok((50, 12 + extra));
-            response(&members, 2)
-        };
-        assert!(with(most).is_ok() && with(most + 1).is_err());
-        assert_eq!(margin(&members, 2).breaks.as_deref(), Some("late(t2) = 0"));
-        // The most urgent one may be later only as long as the others are in time.
-        assert!(margin(&members, 0).later_ns.unwrap().0 <= 17);
-    }
-
-    #[test]
-    fn what_cannot_be_analysed_is_said() {
-        let mut members = [member(0, 30, 20, 3), member(1, 20, 30, 8)];
-        members[0].demand = Err("t0 has no period".into());
-        members[0].why_not = Some("t0 has no period".into());
-        assert_eq!(margin(&members, 0).why_not.as_deref(), Some("t0 has no period"));
-        assert_eq!(margin(&members, 1).why_not.as_deref(), Some("t0 has no period, and may run before t1"));
-        // On another CPU it does not matter.
-        members[0].cpus = Some("1".parse().unwrap());
-        assert!(margin(&members, 1).why_not.is_none());
-        members[0].cpus = None;
-        assert!(margin(&members, 1).why_not.is_some(), "it may be anywhere");
-    }
-
-    #[test]
-    fn a_claim_that_breaks_already_has_no_margin_and_cpu_times_have_their_own() {
-        let mut members = [member(0, 30, 20, 15), member(1, 20, 30, 8)];
-        let found = margin(&members, 1);
-        assert_eq!((found.longer_ns, found.breaks.as_deref()), (None, Some("late(t1) = 0")));
-        members[1].demand = Ok((30, 1));
-        members[0].most = vec![(16, "late(t0) = 0".into())];
-        assert_eq!(margin(&members, 0).longer_ns, Some(Nanos(1)));
-    }
-
-    #[test]
-    fn threads_of_several_cpus_have_more_before_them() {
-        let pinned = [member(0, 30, 20, 3), member(1, 20, 30, 8)];
-        let mut free = pinned.clone();
-        free.iter_mut().for_each(|member| member.cpus = Some("0-1".parse().unwrap()));
-        assert!(margin(&free, 1).response_ns > margin(&pinned, 1).response_ns);
-        assert!(margin(&free, 1).longer_ns < margin(&pinned, 1).longer_ns);
-    }
-
-    /// Simulates preemptive scheduling of tasks with fixed priorities, the most urgent one first, whose jobs are
-    /// released at these offsets. Returns true if every job ends within its period.
-    fn is_in_time(tasks: &[(u64, u64, u64)], until: u64) -> bool {
-        let mut left = vec![0u64; tasks.len()];
-        for t in 0..until {
-            for ((period, work, offset), left) in tasks.iter().zip(&mut left) {
-                if t >= *offset && (t - offset) % period == 0 {
-                    if *left > 0 {
-                        return false;
-                    }
-                    *left = *work;
-                }
-            }
-            if let Some(next) = left.iter().position(|left| *left > 0) {
-                left[next] -= 1;
-            }
-        }
-        true
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
-        #[test]
-        fn with_the_margin_all_are_in_time_and_beyond_it_not(
-            all in proptest::collection::vec((5u64..40, 1u64..6, 0u64..40), 1..5), which in 0usize..4
-        ) {
-            let members: Vec<Member> =
-                all.iter().enumerate().map(|(n, (period, work, _))| member(n, 90 - n as u8, *period, *work)).collect();
-            let at = which % members.len();
-            let found = margin(&members, at);
-            let with = |extra: u64, is_synchronous: bool| -> Vec<(u64, u64, u64)> {
-                all.iter().enumerate().map(|(n, (period, work, offset))| {
-                    (*period, work + if n == at { extra } else { 0 }, if is_synchronous { 0 } else { *offset })
-                }).collect()
-            };
-            match found.longer_ns {
-                Some(longer) => {
-                    // A more urgent thread may be too late whatever this one does.
-                    prop_assume!((0..members.len()).all(|at| response(&members, at).is_ok()));
-                    prop_assert!(is_in_time(&with(longer.0, false), 2_000));
-                    prop_assert!(is_in_time(&with(longer.0, true), 2_000));
-                    // It is the least that breaks a claim of a thread that this one delays.
-                    prop_assert!(!is_in_time(&with(longer.0 + 1, true), 2_000));
-                }
-                None => prop_assert!(found.why_not.is_some()),
-            }
-        }
-    }
-}
+mod tests;

@@ -54,7 +54,7 @@ impl Error {
         }
     }
 
-    /// Converts an error of a directory that should contain a run: a missing path or a file is [`Error::NoRun`].
+    /// Converts an error from opening a run directory: [`Error::NoRun`] if `root` does not exist or is a file.
     pub(crate) fn no_run(error: punctual_directory::Error, root: &Path) -> Error {
         match error.kind() {
             Some(io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Error::NoRun(root.to_owned()),

@@ -91,6 +91,62 @@ pub struct AppCycles {
     pub delays: Vec<AppDelay>,
     /// The longest cycles, longest first.
     pub worst: Vec<Cycle>,
+    /// The longest responses, ns, longest first.
+    #[serde(default)]
+    pub longest_ns: Vec<u64>,
+    /// Largest time in one cycle for which something other than a thread of the same or a higher priority kept the
+    /// thread from running, ns.
+    #[serde(default)]
+    pub other_delays_ns: u64,
+    /// The threads and interrupts that delayed the cycles, at most 64, and what the longest responses would be without
+    /// each of them.
+    #[serde(default)]
+    pub without: Vec<AppWithout>,
+}
+
+/// The longest responses of a thread's cycles without the time that another thread or an interrupt took from them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct AppWithout {
+    pub class: Class,
+    /// The thread that delayed the cycles; null for an interrupt.
+    pub tid: Option<i32>,
+    /// Name of the thread or interrupt.
+    pub name: String,
+    /// Number of cycles that it delayed.
+    pub cycles: u64,
+    /// Time that it took from all cycles, ns.
+    pub ns: u64,
+    /// The part of `ns` that certainly was its time.
+    pub sure_ns: u64,
+    /// The longest responses if only its time is left out, ns, longest first; empty if it delayed none of the longest.
+    pub longest_ns: Vec<u64>,
+    /// The longest responses if other delays are shortened in proportion as well, because shorter cycles meet fewer
+    /// of them, ns, longest first.
+    pub least_ns: Vec<u64>,
+}
+
+/// How long a thread's responses would be at most without another thread or an interrupt: an estimate from the cycles
+/// of the run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct AppCounterfactual {
+    /// Name of the thread, as in [`AppThread::name`].
+    pub thread: String,
+    /// Name of the thread or interrupt that is left out.
+    pub without: String,
+    pub class: Class,
+    /// Number of cycles that it delayed.
+    pub cycles: u64,
+    /// Longest observed response.
+    pub seen_ns: Nanos,
+    /// Longest response of the observed cycles without its time; null if unknown.
+    pub response_ns: Option<Nanos>,
+    /// Limits of the longest response of a run of the same length without it; null if unknown.
+    pub low_ns: Option<Nanos>,
+    pub high_ns: Option<Nanos>,
+    /// The reason why the estimate is unknown.
+    pub why_not: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

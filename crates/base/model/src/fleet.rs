@@ -107,7 +107,7 @@ pub struct FleetTooFew {
     pub boards: u64,
 }
 
-/// A board whose worst wakeups are larger than on the other boards.
+/// A board whose worst wakeup latencies exceed those of the other boards.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FleetOutlier {

@@ -43,7 +43,9 @@ mod worst;
 
 pub use app_late::{AppLate, AppWindow, LateBy};
 pub use app_value::AppValue;
-pub use application::{AppChain, AppCycles, AppDelay, AppMargin, AppMark, AppThread, Application};
+pub use application::{
+    AppChain, AppCounterfactual, AppCycles, AppDelay, AppMargin, AppMark, AppThread, AppWithout, Application,
+};
 pub use bench::{
     BENCH_SCHEMA, Bench, BenchCheck, BenchDistribution, BenchFigure, BenchLog, BenchParts, BenchPlan, BenchRecord,
     BenchRepetition, BenchSettings, Beside, Conditions, NetworkSettings, NqueensMode, NqueensSettings,

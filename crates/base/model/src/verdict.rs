@@ -1,6 +1,6 @@
 //! Judgement of a run's claims, as plain data.
 
-use crate::{AppMargin, Claim, Problem, Tail};
+use crate::{AppCounterfactual, AppMargin, Claim, Problem, Tail};
 use punctual_units::{CpuId, Nanos};
 use serde::{Deserialize, Serialize};
 
@@ -45,6 +45,9 @@ pub struct Verdict {
     /// Margins of an application's threads; empty if wakeup latency was measured, or if no claim limits a response
     /// time.
     pub margins: Vec<AppMargin>,
+    /// What an application's longest responses would be without one of the threads or interrupts that delayed them,
+    /// largest reduction first.
+    pub counterfactuals: Vec<AppCounterfactual>,
 }
 
 impl Verdict {

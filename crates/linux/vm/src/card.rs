@@ -24,7 +24,7 @@ pub struct Card {
     pub kernel: PathBuf,
     /// The device tree on the card; nodes that QEMU lacks are disabled in a copy.
     pub device_tree: PathBuf,
-    /// The card's cmdline.txt; `serial0` is replaced by the port that QEMU shows, as the firmware does.
+    /// Content of cmdline.txt on the card, with `serial0` replaced by the port that QEMU emulates, as the firmware would do.
     pub command_line: String,
     /// The guest is killed at this console line, because some boards cannot power off.
     pub until: String,

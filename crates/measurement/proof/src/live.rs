@@ -16,7 +16,7 @@ use punctual_watchdog as watchdog;
 /// Interval at which the buffers are read. A buffer holds the events of this interval except in an event storm; lost
 /// events are reported.
 const EVERY: Nanos = Nanos::from_millis(200);
-/// Maximum number of stacks that are kept until their wakeups are explained.
+/// Maximum number of stack traces kept for wakeups that have not been explained yet.
 const RELEASED: usize = 4096;
 
 #[derive(Clone, Debug)]

@@ -53,7 +53,7 @@ pub(crate) struct Ledger {
     /// Total size of the traces among the files when this process started, bytes.
     pub traces_at_start: u64,
     pub textfile: Textfile,
-    /// Histograms of all released periods in the segments that this process has ended.
+    /// Latency histogram of each CPU over all segments that this process has completed.
     pub earlier: BTreeMap<CpuId, Histogram>,
     /// Throttling within the current block, and the latest temperatures.
     pub thermal: ContextSample,

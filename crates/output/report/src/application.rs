@@ -4,7 +4,9 @@ use crate::html::write;
 use crate::number::{count, plural};
 use crate::svg::Table;
 use crate::text::page::{Page, TextStyle, Tint};
-use punctual_model::{AppChain, AppCycles, AppMargin, AppMark, AppThread, Application, Cycle, Recording, Verdict};
+use punctual_model::{
+    AppChain, AppCounterfactual, AppCycles, AppMargin, AppMark, AppThread, Application, Cycle, Recording, Verdict,
+};
 use punctual_units::Nanos;
 
 /// Formats the threads and what releases them, for a terminal. The text ends in a newline.
@@ -98,6 +100,37 @@ pub(crate) fn section(page: &mut Page, application: &Application, verdict: &Verd
         page.tagged("  ", Tint::Strong, MARGINS);
         verdict.margins.iter().for_each(|one| page.tagged("    ", Tint::Plain, &margin(one)));
     }
+    if !verdict.counterfactuals.is_empty() {
+        page.tagged("  ", Tint::Strong, COUNTERFACTUALS);
+        verdict.counterfactuals.iter().for_each(|one| page.tagged("    ", Tint::Plain, &counterfactual(one)));
+    }
+}
+
+const COUNTERFACTUALS: &str = "Longest responses without one of the threads and interrupts that delayed them, estimated from the cycles of this run";
+
+/// Formats an estimate: `without multipathd (higher priority, 12 cycles): response(control) at most 138 µs [120 µs, 150 µs]
+/// instead of 812 µs`.
+fn counterfactual(one: &AppCounterfactual) -> String {
+    let delayed = plural(one.cycles, "cycle", "cycles");
+    let without = format!("{} ({}, {delayed})", one.without, one.class.name().replace('_', " "));
+    match (one.response_ns, one.low_ns, one.high_ns, &one.why_not) {
+        (Some(response), Some(low), Some(high), None) => {
+            format!("{without}: response({}) at most {response} [{low}, {high}] instead of {}", one.thread, one.seen_ns)
+        }
+        (.., why) => {
+            let why = why.as_deref().unwrap_or("too few cycles");
+            format!("{without}: response({}) unknown: {why}", one.thread)
+        }
+    }
+}
+
+/// Returns a line with the largest reduction of a longest response.
+pub(crate) fn best_counterfactual(verdict: &Verdict) -> Option<String> {
+    verdict
+        .counterfactuals
+        .first()
+        .filter(|one| one.why_not.is_none())
+        .map(|one| format!("{} (estimate)", counterfactual(one)))
 }
 
 const MARGINS: &str = "Margins, estimated from the largest observed CPU times by response-time analysis";
@@ -167,6 +200,10 @@ pub(crate) fn html(recording: &Recording, verdict: &Verdict) -> String {
     let margins: Vec<String> = verdict.margins.iter().map(margin).collect();
     if !margins.is_empty() {
         out += &format!("<p>{MARGINS}:</p>\n{}", write::list("", &margins));
+    }
+    let left_out: Vec<String> = verdict.counterfactuals.iter().map(counterfactual).collect();
+    if !left_out.is_empty() {
+        out += &format!("<p>{COUNTERFACTUALS}:</p>\n{}", write::list("", &left_out));
     }
     out
 }

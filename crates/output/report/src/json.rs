@@ -3,10 +3,10 @@ use crate::figures::{Cell, Figures, QUANTILES};
 use crate::references::PublishedPart;
 use crate::{date, words};
 use punctual_model::{
-    AppMargin, AppValue, Application, Arrivals, BlockMaximum, CellId, ClusterNote, Coverage, CpuResult, EndedBy,
-    Explained, Finding, Import, Judged, Kind, LoadReport, Look, MachineFacts, Outcome, OwnCost, PeriodSeen, Phase,
-    Problem, ProblemKind, Recording, Round, Settings, Stamp, Tail, TailOutcome, TailSeries, TailThreshold, Tool, Tuned,
-    Verdict, VirtualControl, VirtualTime, Worst,
+    AppCounterfactual, AppMargin, AppValue, Application, Arrivals, BlockMaximum, CellId, ClusterNote, Coverage,
+    CpuResult, EndedBy, Explained, Finding, Import, Judged, Kind, LoadReport, Look, MachineFacts, Outcome, OwnCost,
+    PeriodSeen, Phase, Problem, ProblemKind, Recording, Round, Settings, Stamp, Tail, TailOutcome, TailSeries,
+    TailThreshold, Tool, Tuned, Verdict, VirtualControl, VirtualTime, Worst,
 };
 use punctual_units::{CpuId, Histogram, Nanos};
 use serde::Serialize;
@@ -84,6 +84,10 @@ struct VerdictPart<'a> {
     /// a response.
     #[serde(skip_serializing_if = "<[AppMargin]>::is_empty")]
     margins: &'a [AppMargin],
+    /// What an application's longest responses would be without one of the threads or interrupts that delayed them; absent for
+    /// wakeups, and if there is none.
+    #[serde(skip_serializing_if = "<[AppCounterfactual]>::is_empty")]
+    counterfactuals: &'a [AppCounterfactual],
     /// The verdict in one sentence.
     headline: String,
     warnings: Vec<String>,
@@ -357,6 +361,7 @@ impl<'a> VerdictPart<'a> {
             virtual_control: verdict.virtual_control.as_ref(),
             tails: verdict.tails.iter().map(|tail| TailPart::new(recording, tail)).collect(),
             margins: &verdict.margins,
+            counterfactuals: &verdict.counterfactuals,
             headline: format!("{} — {}", headline.word, headline.sentence),
             warnings: words::warnings(recording, verdict),
             evidence: words::evidence::from_figures(figures),

@@ -32,6 +32,7 @@ pub fn verdict(recording: &Recording, claims: &[&str]) -> Verdict {
         virtual_control: None,
         tails: Vec::new(),
         margins: Vec::new(),
+        counterfactuals: Vec::new(),
     }
 }
 

@@ -41,7 +41,7 @@ pub(super) fn files(field: &Field, swaps: u64) -> Result<String, String> {
     ))
 }
 
-/// Swaps the folder at least this often and during at least this many runs. Returns how many swaps and runs there were,
+/// Swaps the folder at least `swaps` times, during at least `least` runs. Returns how many swaps and runs there were,
 /// and how many runs succeeded.
 fn under(
     field: &Field,

@@ -29,7 +29,7 @@ const EVENTS: [&str; 8] = [
 /// Compare the time for reading and attributing traces with that of trace-cmd report
 #[derive(Debug, clap::Args)]
 pub struct Wanted {
-    /// Number of pairs for each file
+    /// Number of pairs of runs, one of each program, for each file
     #[arg(long, value_name = "N", default_value_t = 20)]
     pairs: u32,
     /// Traces to read; by default one of each version is recorded

@@ -177,7 +177,7 @@ impl Bare {
         let periodic = periodic.map(|((cpu, _), timer)| timer.said(On(Some(*cpu).filter(|_| has_cpu))));
         let gap = self.gap.as_ref().filter(|(ns, ..)| *ns > 0 && self.wrapped.is_some());
         let gap = gap.map(|(ns, from, to)| {
-            format!("the longest time between two texts is {}, from {from} to {to}: no line shows a thread waiting for a CPU", Nanos(*ns))
+            format!("the longest time between two lines of text is {}, from {from} to {to}: no line shows a thread waiting for a CPU", Nanos(*ns))
         });
         let all: Vec<String> = [self.wrapped.clone(), periodic, gap].into_iter().flatten().collect();
         (!all.is_empty()).then(|| all.join("; "))

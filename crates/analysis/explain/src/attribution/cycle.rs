@@ -9,7 +9,7 @@ mod calls;
 mod followed;
 mod pending;
 
-pub use calls::{Closed, Given};
+pub use calls::{Closed, Culprit, Delay, Given};
 pub use pending::Released;
 
 use super::cpu::Doing;

@@ -1,8 +1,9 @@
 //! Follows the cycles of given threads. Nothing else is explained while threads are followed.
 
 use super::Attribution;
-use super::cycle::Closed;
+use super::cycle::{Closed, Culprit};
 use super::machine::{End, Window};
+use super::sentences;
 use punctual_cycles::Awaited;
 use punctual_model::Cycle;
 use punctual_trace::{Event, Kind};
@@ -36,6 +37,11 @@ impl Attribution {
     /// again.
     pub fn running_since(&self, tid: i32) -> Option<u64> {
         self.cycles.running_since(tid)
+    }
+
+    /// Returns the name of an interrupt that delayed a cycle; `None` for a thread or a state of the CPU.
+    pub fn interrupt(&self, culprit: Culprit) -> Option<String> {
+        culprit.what.map(|what| sentences::busy(&self.machine, what))
     }
 
     /// Sets how many of the last cycles of each followed thread are remembered.

@@ -1,6 +1,7 @@
 //! Labels each nanosecond of a wakeup with its cause, and sums the labels.
 
 use super::cpu::Running;
+use super::cycle::{Culprit, Delay};
 use punctual_model::{Class, Confidence};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -161,6 +162,18 @@ impl Tally {
 }
 
 impl Part {
+    /// Returns the part as a delay of a cycle.
+    pub fn delay(&self) -> Delay {
+        let Label { class, task, what, .. } = self.label;
+        let unsure = self.sure[Confidence::Suspected as usize];
+        Delay {
+            by: Culprit { class, tid: task.map(|task| task.tid), what },
+            comm: task.and_then(|task| task.comm),
+            ns: self.ns,
+            sure_ns: self.ns.saturating_sub(unsure),
+        }
+    }
+
     /// Returns the confidence that applies to at least half of the part's time.
     pub fn confidence(&self) -> Confidence {
         let [suspected, medium, _] = self.sure;

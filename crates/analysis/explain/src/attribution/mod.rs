@@ -45,7 +45,7 @@ mod walk;
 
 pub use activity::Activity;
 pub use collect::groups;
-pub use cycle::{Closed, Given, Released};
+pub use cycle::{Closed, Culprit, Delay, Given, Released};
 pub use options::{ExplainOptions, Facts, Measured, Victims};
 pub use timeline::{Timelines, timelines};
 

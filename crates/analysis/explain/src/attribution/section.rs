@@ -37,7 +37,7 @@ pub(super) enum Off {
     Woken {
         tid: i32,
     },
-    /// Preemption is disabled: the next thread took the CPU when preemption was enabled again.
+    /// Preemption was disabled: the next thread got the CPU only when it was enabled again.
     Preemption,
     Unknown,
 }

@@ -201,7 +201,7 @@ pub(super) fn happened(cause: &Cause, part: &str) -> String {
             format!("{who}, whose deadline was earlier (EDF), ran {part}")
         }
         (Class::SamePriority, _) if cause.scheduled.policy.as_deref() == Some("OTHER") => {
-            format!("{who}, an ordinary thread too, ran {part}")
+            format!("{who}, also a SCHED_OTHER thread, ran {part}")
         }
         (Class::SamePriority, _) => format!("{who}, of the same priority, ran {part}"),
         (Class::FairServer, Some(_)) if cause.confidence == Confidence::Suspected => {

@@ -366,7 +366,7 @@ fn lines_of_a_small_part_of_a_section_do_not_name_most_of_it() {
         + &lines;
     let said = first(&trace);
     assert!(said.contains("preemption off for 1.13 s on CPU 3"), "{said}");
-    assert!(said.contains(", of which the lines cover 39.0 µs only, mostly in "), "{said}");
+    assert!(said.contains(", of which the lines cover only 39.0 µs, mostly in "), "{said}");
     assert!(!said.contains("most of it"), "{said}");
     // Lines that go back in time belong to another listing.
     let again = first(&(trace.clone() + &lines.replace(" 1056", " 56")));

@@ -53,8 +53,8 @@ pub(crate) enum Taken {
 pub(crate) trait Reader {
     fn line(&mut self, line: &Line) -> Taken;
 
-    /// Consumes whole lines at the beginning of `bytes` whose format is unambiguous, without examining each as text,
-    /// for logs of gigabytes. Returns the number of bytes and lines.
+    /// Consumes whole lines at the beginning of `bytes` whose format is unambiguous, without examining each as text:
+    /// logs may have several gigabytes. Returns the number of bytes and lines.
     fn many(&mut self, _bytes: &[u8]) -> (usize, u64) {
         (0, 0)
     }

@@ -156,7 +156,7 @@ impl Sim<'_> {
         }
     }
 
-    /// Returns the CPU from which a busy CPU should take load, and how much: sched_balance_find_src_group(),
+    /// Returns the CPU from which a busy CPU should pull load, and how much, as in sched_balance_find_src_group() and
     /// calculate_imbalance().
     fn surplus(&self, c: usize) -> Option<(usize, f64)> {
         let own = self.load(c);

@@ -15,7 +15,7 @@ pub(super) fn package(at: &Situation, request: &Request, _: &SeriesEntry) -> Res
     let arch = at.board.arch;
     if at.loader.is_image() {
         let loader = at.loader.said().unwrap_or_default();
-        return Err(format!("the kernel is part of the system's image ({loader}); how to replace it is unknown here"));
+        return Err(format!("the kernel is part of the system image ({loader}), which this program cannot replace"));
     }
     if at.release.as_deref().is_some_and(|release| release.contains("-WSL")) {
         return Err("Windows provides the kernel (WSL): a kernel from a package is not booted; kernel= in .wslconfig selects another"

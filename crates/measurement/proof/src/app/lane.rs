@@ -2,9 +2,10 @@
 
 use super::breach::Ended;
 use super::learn::Learned;
+use super::without::Without;
 use crate::meter::{self, Part};
 use crate::shares::Shares;
-use punctual_explain::Closed;
+use punctual_explain::{Closed, Culprit};
 use punctual_judge::{block_limits, episode_limits};
 use punctual_measure::{Cell, GRID, LIMITS};
 use punctual_model::{AppCycles, AppDelay, AppValue, Claim, Class, CpuResult, Cycle, Distribution, WatchAppThread};
@@ -78,6 +79,7 @@ pub(super) struct Lane {
     /// The cycle that had lasted longer than a period when the phase ended, and had not ended.
     unfinished: Option<Cycle>,
     delays: BTreeMap<Class, u64>,
+    without: Without,
     cpus: BTreeMap<u32, u64>,
 }
 
@@ -110,11 +112,15 @@ impl Lane {
                 blocked_ns: 0,
                 delays: Vec::new(),
                 worst: Vec::new(),
+                longest_ns: Vec::new(),
+                other_delays_ns: 0,
+                without: Vec::new(),
             },
             unknown: 0,
             intervals: Intervals::default(),
             unfinished: None,
             delays: BTreeMap::new(),
+            without: Without::default(),
             cpus: BTreeMap::new(),
         }
     }
@@ -237,7 +243,8 @@ impl Lane {
         totals.behind_ns += closed.behind_ns;
         totals.ran_ns += closed.ran_ns;
         totals.blocked_ns += closed.blocked_ns;
-        closed.delays.iter().for_each(|(class, ns)| *self.delays.entry(*class).or_default() += ns);
+        closed.delays.iter().for_each(|delay| *self.delays.entry(delay.by.class).or_default() += delay.ns);
+        self.without.cycle(closed);
         *self.cpus.entry(closed.cpu).or_default() += 1;
     }
 
@@ -267,8 +274,13 @@ impl Lane {
     }
 
     /// Returns the results. `until` is the time up to which missing cycles after the last one count as skipped
-    /// releases; `None` if they do not count.
-    pub fn finish(mut self, worst: &[Cycle], until: Option<u64>) -> (Vec<Part>, AppCycles) {
+    /// releases; `None` if they do not count. `interrupt` names the interrupts that delayed the cycles.
+    pub fn finish(
+        mut self,
+        worst: &[Cycle],
+        until: Option<u64>,
+        interrupt: &dyn Fn(Culprit) -> Option<String>,
+    ) -> (Vec<Part>, AppCycles) {
         if let Some(last) = self.pending.take() {
             // A cycle is due a period later; that it has not ended is no skip.
             let most = until.filter(|_| last.is_timed).map_or(0, |until| {
@@ -286,6 +298,7 @@ impl Lane {
         parts.push(self.cpu.part(cpu, period, result));
         self.totals.delays = self.delays.into_iter().map(|(class, ns)| AppDelay { class, ns }).collect();
         self.totals.delays.sort_by_key(|delay| std::cmp::Reverse(delay.ns));
+        self.without.finish(&mut self.totals, interrupt);
         self.totals.worst = self
             .unfinished
             .iter()
@@ -303,7 +316,7 @@ impl Lane {
 pub(super) mod tests {
     use super::*;
     use punctual_cycles::{Awaited, WaitCall};
-    use punctual_explain::Released;
+    use punctual_explain::{Delay, Released};
     use punctual_model::AppThread;
     use punctual_units::Scheduling;
 
@@ -352,12 +365,16 @@ pub(super) mod tests {
             behind_ns: 0,
             ran_ns: length - 10_000,
             blocked_ns: 0,
-            delays: vec![(Class::Irq, 10_000)],
+            delays: vec![Delay { by: Culprit::thread(Class::Irq, 9), comm: None, ns: 10_000, sure_ns: 10_000 }],
         }
     }
 
+    pub(in crate::app) fn totals() -> AppCycles {
+        lane().totals
+    }
+
     fn results(lane: Lane) -> (AppCycles, CpuResult) {
-        let (parts, totals) = lane.finish(&[], None);
+        let (parts, totals) = lane.finish(&[], None, &|_| None);
         assert_eq!(
             totals.behind_ns + totals.ran_ns + totals.blocked_ns + totals.delays.iter().map(|d| d.ns).sum::<u64>(),
             totals.response_ns

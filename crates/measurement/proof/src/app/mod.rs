@@ -17,6 +17,7 @@ mod program;
 mod reaper;
 mod recorder;
 mod takes;
+mod without;
 
 pub use keeping::{AppKeeper, Lates};
 pub use reaper::{REAPER_ARG, reaper_main};

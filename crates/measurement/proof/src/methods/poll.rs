@@ -39,7 +39,7 @@ pub(super) fn cpus(
     let why = "a real-time thread that never sleeps never releases its CPU";
     match (asked, rest.is_empty()) {
         (_, true) => Err(ProofError::Usage(format!(
-            "busy-poll cannot occupy the only CPU {left}: {why}, and nothing could end it; write --policy other"
+            "busy-poll cannot occupy the only CPU {left}: {why}, and nothing could stop the run; use --policy other"
         ))),
         (true, false) => Err(ProofError::Usage(format!(
             "busy-poll cannot occupy every CPU that this process may use ({chosen}): {why}. Leave one out, for example \

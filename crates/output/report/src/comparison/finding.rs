@@ -140,7 +140,7 @@ fn excuse(comparison: &Comparison, group: usize, against: &Against) -> &'static 
     match (differs(against), is_alike) {
         (false, _) => "",
         (true, true) => {
-            " Both were booted alternately and started at the same temperature, so it does not count as worse."
+            " Both were booted alternately and started at the same temperature, so this difference alone does not count as worse."
         }
         (true, false) => {
             " They were not booted alternately, or did not start at the same temperature: the kernel itself may have caused the higher temperature, so \

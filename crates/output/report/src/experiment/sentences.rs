@@ -52,7 +52,7 @@ fn of_thread(planned: &PlannedThread, ran: &RanThread) -> Option<String> {
     if let (Some(bound), Some(worst)) = (planned.bound_ns, ran.worst_response_ns) {
         let kept = if worst <= bound { "within" } else { "BEYOND" };
         causes.push(format!(
-            "its longest response took {worst}, {kept} the bound of {bound} that response-time analysis gives for the mean work calibrated alone"
+            "its longest response was {worst}, {kept} the bound of {bound} from response-time analysis with the mean execution time that was measured alone"
         ));
     }
     let reported = alone_misses(planned.predicted, ran).filter(|miss| miss.abs() > TELLS);

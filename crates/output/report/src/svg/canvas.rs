@@ -33,7 +33,7 @@ impl Canvas {
         }
     }
 
-    /// Creates elements without an `<svg>` around them, for [`Canvas::add`].
+    /// Creates an empty canvas without the enclosing `<svg>`, to be inserted with [`Canvas::add`].
     pub fn part() -> Canvas {
         Canvas { head: String::new(), out: String::new(), narrowest: NARROWEST }
     }

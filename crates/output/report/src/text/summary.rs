@@ -150,6 +150,8 @@ fn facts(recording: &Recording, verdict: &Verdict, style: TextStyle) -> Vec<Stri
     }
     let margin = crate::application::least_margin(verdict);
     lines.extend(margin.into_iter().flat_map(|text| cut(&tagged(style, "Margin ", Tint::Strong, &text), 1)));
+    let without = crate::application::best_counterfactual(verdict);
+    lines.extend(without.into_iter().flat_map(|text| cut(&tagged(style, "Without ", Tint::Strong, &text), 1)));
     lines.extend(audit(&recording.findings, style));
     lines
 }

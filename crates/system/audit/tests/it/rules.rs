@@ -357,7 +357,7 @@ fn mistakes_in_rules_are_named_with_their_line() {
         ("why = \"because\"", "why = \" \"", 1, "needs a title"),
         ("sources = [\"X\"]", "sources = [\"Y\"]", 6, "`Y` is not in sources.toml"),
         ("file = \"/x\"", "file = \"x\"", 9, "absolute"),
-        ("file = \"/x\"", "file = \"/x*\"", 9, "is for files"),
+        ("file = \"/x\"", "file = \"/x*\"", 9, "only with files"),
         ("{ file = \"/x\", as = \"integer\" }", "{ probe = \"nothing\" }", 9, "no probe is named `nothing`"),
         ("{ file = \"/x\", as = \"integer\" }", "{ probe = \"memlock\" }", 9, "takes [\"bytes\"]"),
         ("{ file = \"/x\", as = \"integer\" }", "{ optional = true }", 9, "exactly one"),

@@ -4,14 +4,14 @@ use super::followed::{Followed, Waiting};
 use super::pending::{Called, Released};
 use super::{Cycles, Open, close, keep};
 use crate::attribution::Facts;
-use crate::attribution::label::Tally;
+use crate::attribution::label::{Part, Tally, What};
 use crate::attribution::machine::{End, Machine, Window};
 use crate::attribution::tasks::Waking;
 use crate::attribution::view::View;
 use crate::attribution::walk::Walk;
 use punctual_cycles::Awaited;
 use punctual_model::{Class, Cycle};
-use punctual_trace::{Context, Event, Kind, TaskState};
+use punctual_trace::{Comm, Context, Event, Kind, TaskState};
 
 /// -ERESTARTSYS to -ERESTART_RESTARTBLOCK (include/linux/errno.h): the kernel restarts the system call.
 const RESTARTS: std::ops::RangeInclusive<i64> = -516..=-512;
@@ -44,8 +44,33 @@ pub struct Closed {
     pub behind_ns: u64,
     pub ran_ns: u64,
     pub blocked_ns: u64,
-    /// Delays that kept the thread from running, ns, by class.
-    pub delays: Vec<(Class, u64)>,
+    /// Delays that kept the thread from running.
+    pub delays: Vec<Delay>,
+}
+
+/// Time for which one thread, interrupt or state of the CPU kept a thread from running in a cycle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Delay {
+    pub by: Culprit,
+    /// The thread's name while it ran, if the trace has it.
+    pub comm: Option<Comm>,
+    pub ns: u64,
+    /// The part of `ns` whose cause is known with more than low confidence.
+    pub sure_ns: u64,
+}
+
+/// What delayed a thread: a class, and the thread or interrupt if one is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Culprit {
+    pub class: Class,
+    pub tid: Option<i32>,
+    pub(in crate::attribution) what: Option<What>,
+}
+
+impl Culprit {
+    pub const fn thread(class: Class, tid: i32) -> Culprit {
+        Culprit { class, tid: Some(tid), what: None }
+    }
 }
 
 /// A thread that was released, and the time of the call or wakeup that released it.
@@ -220,7 +245,7 @@ impl Cycles {
             behind_ns: open.behind,
             ran_ns: open.ran,
             blocked_ns: open.blocked.iter().map(|blocked| blocked.ns).sum(),
-            delays: open.tally.parts.iter().map(|part| (part.label.class, part.ns)).collect(),
+            delays: open.tally.parts.iter().map(Part::delay).collect(),
         });
         let length = event.t_ns.saturating_sub(open.release);
         let is_long = followed.longest.len() < most || followed.longest.last().is_some_and(|l| length > l.length_ns);

@@ -132,7 +132,7 @@ pub(super) const REPORTS: &[Report] = &[
         "hrtimer: interrupt took",
         Some("interrupt took "),
         Below::Nothing,
-        "that long passed in the timer interrupt: in its own timers, in an NMI, or while the CPU was stopped",
+        "that time passed in the timer interrupt: in its own timers, in an NMI, or while the CPU was stopped",
     ),
     report(
         "hrtimer: interrupt too slow",

@@ -1,4 +1,4 @@
-//! Sums of time with stacks: offcputime, offwaketime and wakeuptime of bcc.
+//! Parses times summed per stack, as printed by bcc's offcputime, offwaketime and wakeuptime.
 
 use super::EVENTS;
 use crate::text::scan::text;

@@ -1,0 +1,145 @@
+//! What the longest responses of an application's threads would be without one of the threads and interrupts that
+//! delayed them.
+//!
+//! The time that it took is left out of every cycle of the run. The longest response of another run of the same length
+//! is a random variable: its limits come from the largest of these responses, as for the maximum of exponential tails.
+
+use punctual_model::{AppCounterfactual, AppCycles, AppThread, AppValue, AppWithout, Application, Recording};
+use punctual_units::Nanos;
+use std::collections::BTreeMap;
+
+/// Number of cycles below which there is no estimate.
+const FEW: u64 = 100;
+/// Rank of the response that is the lower limit: the maximum of as many new cycles is smaller with a probability of
+/// 2^-4, because then the four largest of all of them are old ones.
+const LOW: usize = 4;
+/// Number of mean excesses above the largest response at which the upper limit is. For exponential tails the maximum of
+/// as many new cycles is larger with a probability of about (1 + t/7)^-7, 4 %, where the mean is that of 7 excesses.
+const HIGH: f64 = 4.0;
+/// Share of the time that must certainly have been that of the thread or interrupt.
+const SURE: f64 = 0.9;
+
+/// Returns an estimate for each thread or interrupt whose absence would shorten the longest response of a thread.
+pub(crate) fn counterfactuals(recording: &Recording) -> Vec<AppCounterfactual> {
+    let Some(application) = &recording.application else { return Vec::new() };
+    let mut all: Vec<AppCounterfactual> =
+        application.threads.iter().flat_map(|thread| of_thread(recording, application, thread)).collect();
+    let gain = |one: &AppCounterfactual| one.response_ns.map_or(0, |ns| one.seen_ns.0.saturating_sub(ns.0));
+    all.sort_by_key(|one| (one.why_not.is_some(), std::cmp::Reverse(gain(one))));
+    all
+}
+
+fn of_thread<'a>(recording: &Recording, application: &'a Application, thread: &AppThread) -> Vec<AppCounterfactual> {
+    let own: Vec<&'a AppCycles> = application.cycles.iter().filter(|cycles| cycles.thread == thread.name).collect();
+    let mut named: BTreeMap<(&str, Option<i32>), &AppWithout> = BTreeMap::new();
+    for one in own.iter().flat_map(|cycles| &cycles.without) {
+        named.entry((&one.name, one.tid)).or_insert(one);
+    }
+    let seen = own.iter().filter_map(|cycles| cycles.longest_ns.first()).max().copied().unwrap_or(0);
+    let estimate = |one: &&AppWithout| {
+        let in_load = |cycles: &&'a AppCycles| {
+            cycles.without.iter().find(|other| (&other.name, other.tid) == (&one.name, one.tid))
+        };
+        let of = |pick: fn(&AppWithout) -> &Vec<u64>| {
+            let list = |cycles: &&'a AppCycles| in_load(cycles).map(pick).filter(|list| !list.is_empty());
+            let lists = own.iter().map(|cycles| list(cycles).unwrap_or(&cycles.longest_ns));
+            let mut all: Vec<u64> = lists.flatten().copied().collect();
+            all.sort_by_key(|ns| std::cmp::Reverse(*ns));
+            all
+        };
+        let parts = || own.iter().filter_map(in_load);
+        let (longest, least) = (of(|one| &one.longest_ns), of(|one| &one.least_ns));
+        let response = longest.first().copied().unwrap_or(0);
+        let why_not = why_not(recording, &own, thread, one, parts);
+        let limits = limits(&longest, &least).filter(|_| why_not.is_none());
+        (response < seen).then(|| AppCounterfactual {
+            thread: thread.name.clone(),
+            without: one.name.clone(),
+            class: one.class,
+            cycles: parts().map(|part| part.cycles).sum(),
+            seen_ns: Nanos(seen),
+            response_ns: limits.map(|_| Nanos(response)),
+            low_ns: limits.map(|(low, _)| Nanos(low)),
+            high_ns: limits.map(|(_, high)| Nanos(high)),
+            why_not: why_not.or_else(|| limits.is_none().then(|| "there are too few cycles".to_owned())),
+        })
+    };
+    named.values().filter_map(estimate).collect()
+}
+
+/// Returns the reason why the thread or interrupt cannot be left out of the observed cycles.
+fn why_not<'a, I: Iterator<Item = &'a AppWithout>>(
+    recording: &Recording,
+    own: &[&AppCycles],
+    thread: &AppThread,
+    left_out: &AppWithout,
+    parts: impl Fn() -> I,
+) -> Option<String> {
+    let name = &left_out.name;
+    let value = AppValue::Response(thread.name.clone());
+    let has_problems =
+        recording.run.phases.iter().any(|phase| phase.value.as_ref() == Some(&value) && !phase.problems.is_empty());
+    let mut blocked = own.iter().flat_map(|cycles| &cycles.worst).flat_map(|cycle| &cycle.blocked);
+    let (ns, sure) = parts().fold((0, 0), |(ns, sure), part| (ns + part.ns, sure + part.sure_ns));
+    if has_problems {
+        Some("not every cycle was observed".to_owned())
+    } else if own.iter().map(|cycles| cycles.cycles).sum::<u64>() < FEW {
+        Some("there are too few cycles".to_owned())
+    } else if thread.released_by.contains(name) {
+        Some(format!("{name} releases {}", thread.name))
+    } else if left_out.tid.is_some() && blocked.any(|one| one.woken_by == left_out.tid) {
+        Some(format!("{} also waited for {name}", thread.name))
+    } else if (sure as f64) < SURE * ns as f64 {
+        Some(format!("it is not certain when {name} ran"))
+    } else {
+        None
+    }
+}
+
+/// Returns the limits of the longest response of a run of the same length; `None` if too few responses are known.
+fn limits(longest: &[u64], least: &[u64]) -> Option<(u64, u64)> {
+    const TAIL: usize = 8;
+    let (tail, low) = (longest.get(..TAIL)?, *least.get(LOW - 1)?);
+    let threshold = tail[TAIL - 1];
+    let excess = tail.iter().map(|ns| (ns - threshold) as f64).sum::<f64>() / (TAIL - 1) as f64;
+    Some((low, tail[0] + (HIGH * excess) as u64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Deterministic pseudo-random numbers in 0..1 (splitmix64).
+    fn uniform(state: &mut u64) -> f64 {
+        *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = *state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    #[test]
+    fn limits_contain_the_maximum_of_another_run() {
+        // 2,000 pairs of runs of 1,000 responses with exponential tails; nominal 1 - 1/16 - 0.042 = 90 %.
+        let mut state = 20_261_127;
+        let mut inside = 0;
+        for _ in 0..2_000 {
+            let mut run = || {
+                let mut all: Vec<u64> =
+                    (0..1_000).map(|_| (100_000.0 - 20_000.0 * uniform(&mut state).max(1e-12).ln()) as u64).collect();
+                all.sort_by_key(|ns| std::cmp::Reverse(*ns));
+                all
+            };
+            let (seen, next) = (run(), run()[0]);
+            let (low, high) = limits(&seen, &seen).unwrap();
+            inside += u32::from((low..=high).contains(&next));
+        }
+        assert!((1_740..=1_860).contains(&inside), "{inside}");
+    }
+
+    #[test]
+    fn few_responses_have_no_limits() {
+        assert_eq!(limits(&[9, 8, 7, 6, 5, 4, 3], &[9, 8, 7, 6, 5, 4, 3]), None);
+        assert_eq!(limits(&[9; 8], &[8; 8]), Some((8, 9)));
+    }
+}

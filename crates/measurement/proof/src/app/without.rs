@@ -1,0 +1,189 @@
+//! The longest responses of a thread's cycles, and what they would be without one of the threads and interrupts that
+//! delayed them.
+
+use punctual_explain::{Closed, Culprit, Delay};
+use punctual_model::{AppCycles, AppWithout, Class};
+use punctual_trace::Comm;
+use std::collections::HashMap;
+
+/// Number of longest responses that are kept.
+const LONGEST: usize = 8;
+/// Maximum number of threads and interrupts that are left out; no estimate is made for further ones.
+const CULPRITS: usize = 64;
+
+/// The largest values, largest first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Longest(Vec<u64>);
+
+impl Longest {
+    fn add(&mut self, ns: u64) {
+        if self.0.len() == LONGEST && self.0.last().is_some_and(|last| *last >= ns) {
+            return;
+        }
+        let at = self.0.partition_point(|known| *known > ns);
+        self.0.insert(at, ns);
+        self.0.truncate(LONGEST);
+    }
+}
+
+#[derive(Debug)]
+struct LeftOut {
+    name: Option<Comm>,
+    cycles: u64,
+    ns: u64,
+    sure_ns: u64,
+    longest: Longest,
+    least: Longest,
+    /// Time by which the previous cycle would have ended earlier, ns.
+    earlier: u64,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Without {
+    all: Longest,
+    /// Largest time of one cycle that no thread of the same or a higher priority took, ns.
+    others: u64,
+    by: HashMap<Culprit, LeftOut>,
+}
+
+impl Without {
+    /// Counts a cycle.
+    pub fn cycle(&mut self, closed: &Closed) {
+        let response = closed.end_ns.saturating_sub(closed.release_ns);
+        for Delay { by, comm, ns, sure_ns } in closed.delays.iter().filter(|delay| is_removable(&delay.by)) {
+            // All earlier cycles were without it.
+            let known = self.by.len() < CULPRITS || self.by.contains_key(by);
+            let new = || LeftOut {
+                name: None,
+                cycles: 0,
+                ns: 0,
+                sure_ns: 0,
+                longest: self.all.clone(),
+                least: self.all.clone(),
+                earlier: 0,
+            };
+            if known {
+                let of = self.by.entry(*by).or_insert_with(new);
+                of.name = of.name.or(*comm);
+                of.cycles += 1;
+                of.ns += ns;
+                of.sure_ns += sure_ns;
+            }
+        }
+        let delays: u64 = closed.delays.iter().map(|delay| delay.ns).sum();
+        let others = closed.delays.iter().filter(|delay| !is_thread(&delay.by));
+        self.others = self.others.max(others.map(|delay| delay.ns).sum());
+        for (culprit, of) in &mut self.by {
+            let own: u64 = closed.delays.iter().filter(|delay| delay.by == *culprit).map(|delay| delay.ns).sum();
+            // A cycle that began late because the previous one ended late would have begun earlier.
+            let behind = if closed.is_next { closed.behind_ns.min(of.earlier) } else { 0 };
+            of.earlier = (own + behind).min(response);
+            let rest = delays.saturating_sub(own);
+            let met = (u128::from(rest) * u128::from(of.earlier) / u128::from(response.max(1))) as u64;
+            of.longest.add(response - of.earlier);
+            of.least.add(response.saturating_sub(of.earlier + met));
+        }
+        self.all.add(response);
+    }
+
+    /// Adds the longest responses, and those without each thread or interrupt, to the summary of the cycles.
+    pub fn finish(self, totals: &mut AppCycles, interrupt: &dyn Fn(Culprit) -> Option<String>) {
+        let named = self.by.into_iter().map(|(culprit, of)| {
+            let is_same = of.longest == self.all;
+            let list = |longest: Longest| if is_same { Vec::new() } else { longest.0 };
+            AppWithout {
+                class: culprit.class,
+                tid: culprit.tid,
+                name: match (of.name, culprit.tid) {
+                    (Some(name), _) => name.to_string(),
+                    (None, Some(tid)) => format!("thread {tid}"),
+                    (None, None) => interrupt(culprit).unwrap_or_else(|| "an unknown interrupt".into()),
+                },
+                cycles: of.cycles,
+                ns: of.ns,
+                sure_ns: of.sure_ns,
+                longest_ns: list(of.longest),
+                least_ns: list(of.least),
+            }
+        });
+        totals.without = named.collect();
+        totals.without.sort_by(|a, b| (b.ns, &a.name, a.tid).cmp(&(a.ns, &b.name, b.tid)));
+        (totals.longest_ns, totals.other_delays_ns) = (self.all.0, self.others);
+    }
+}
+
+fn is_thread(culprit: &Culprit) -> bool {
+    matches!(culprit.class, Class::HigherPriority | Class::SamePriority) && culprit.tid.is_some()
+}
+
+/// Returns true for a thread that had the CPU because of its priority, and for an interrupt: without it the CPU would
+/// have been free for the delayed thread.
+fn is_removable(culprit: &Culprit) -> bool {
+    is_thread(culprit) || matches!(culprit.class, Class::Irq | Class::Softirq)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::lane::tests::{closed, totals};
+    use super::*;
+
+    const HOG: Culprit = Culprit::thread(Class::HigherPriority, 90);
+    const OTHER: Culprit = Culprit::thread(Class::HigherPriority, 91);
+
+    fn delayed(release: u64, length: u64, delays: &[(Culprit, u64)]) -> Closed {
+        let delays = delays.iter().map(|(by, ns)| Delay { by: *by, comm: None, ns: *ns, sure_ns: *ns }).collect();
+        Closed { delays, end_ns: release + length, ..closed(release, 20_000) }
+    }
+
+    fn named(without: Without) -> AppCycles {
+        let mut totals = totals();
+        without.finish(&mut totals, &|_| None);
+        totals
+    }
+
+    #[test]
+    fn the_longest_response_without_a_thread_is_that_of_another_cycle() {
+        let mut without = Without::default();
+        without.cycle(&delayed(0, 300, &[]));
+        without.cycle(&delayed(1_000, 900, &[(HOG, 700)]));
+        without.cycle(&delayed(2_000, 400, &[(OTHER, 200)]));
+        let AppCycles { longest_ns, without, other_delays_ns, .. } = named(without);
+        assert_eq!((longest_ns.as_slice(), other_delays_ns), ([900, 400, 300].as_slice(), 0));
+        assert_eq!((without[0].name.as_str(), without[0].cycles, without[0].ns), ("thread 90", 1, 700));
+        assert_eq!(without[0].longest_ns, [400, 300, 200]);
+        assert_eq!(
+            (without[1].name.as_str(), without[1].longest_ns.as_slice()),
+            ("thread 91", [900, 300, 200].as_slice())
+        );
+    }
+
+    #[test]
+    fn a_cycle_that_began_late_would_have_begun_earlier() {
+        let mut without = Without::default();
+        without.cycle(&delayed(0, 1_500, &[(HOG, 1_300)]));
+        without.cycle(&Closed { behind_ns: 500, ..delayed(1_000, 700, &[]) });
+        assert_eq!(named(without).without[0].longest_ns, [200, 200]);
+        // After lost events it may have begun late for another reason.
+        let mut without = Without::default();
+        without.cycle(&delayed(0, 1_500, &[(HOG, 1_300)]));
+        without.cycle(&Closed { behind_ns: 500, is_next: false, ..delayed(1_000, 700, &[]) });
+        assert_eq!(named(without).without[0].longest_ns, [700, 200]);
+    }
+
+    #[test]
+    fn shorter_cycles_meet_fewer_other_delays() {
+        let mut without = Without::default();
+        without.cycle(&delayed(0, 1_000, &[(HOG, 500), (OTHER, 100)]));
+        let left_out = &named(without).without;
+        assert_eq!((left_out[0].longest_ns[0], left_out[0].least_ns[0]), (500, 450));
+    }
+
+    #[test]
+    fn what_is_no_thread_and_no_interrupt_is_not_left_out() {
+        let mut without = Without::default();
+        let stall = Culprit::thread(Class::IrqsDisabled, 90);
+        without.cycle(&delayed(0, 1_000, &[(stall, 500)]));
+        let totals = named(without);
+        assert_eq!((totals.without, totals.other_delays_ns), (Vec::new(), 500));
+    }
+}
