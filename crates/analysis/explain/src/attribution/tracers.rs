@@ -99,7 +99,7 @@ impl Tracers {
         let cut = wakeups.last().and_then(|(_, header)| fact(header));
         let cut = cut.map(|fact| {
             // Times of these tracers begin with the wakeup.
-            let last = (info.time == TimeBase::Relative && machine.now > 0).then(|| Nanos(machine.now));
+            let last = (info.time == TimeBase::Relative && machine.now > 0).then_some(Nanos(machine.now));
             let last = last.map(|last| format!("; the last line is {last} after its start")).unwrap_or_default();
             format!("{fact}: the lines do not show that wakeup from waking to running{last}")
         });

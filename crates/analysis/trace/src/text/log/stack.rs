@@ -57,7 +57,7 @@ fn placed(lines: &[&str], with_guesses: bool) -> Option<String> {
 }
 
 /// True for the functions by which a thread gives up its CPU, or by which a report is printed.
-fn is_own(name: &String) -> bool {
+fn is_own(name: &str) -> bool {
     const WAITS: [&str; 4] = ["wait_for_common", "rtlock_slowlock_locked", "__might_resched", "__might_sleep"];
     const REPORTS: [&str; 7] =
         ["dump_stack", "dump_stack_lvl", "dump_backtrace", "show_stack", "spin_dump", "spin_bug", "show_regs"];
@@ -66,7 +66,7 @@ fn is_own(name: &String) -> bool {
 }
 
 /// True for functions of the scheduler; the first one of its section also has the name of the section.
-fn is_switch(name: &String) -> bool {
+fn is_switch(name: &str) -> bool {
     const SWITCHES: [&str; 4] = ["__switch_to", "__sched_text_start", "thread_return", "cond_resched"];
     name.contains("schedule") || SWITCHES.iter().any(|own| name.ends_with(own))
 }
@@ -332,4 +332,41 @@ pub(super) fn function(line: &str) -> Option<String> {
     let name = name.rsplit([' ', ':', ']', '[', '(', '<']).next()?;
     let is_name = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.'));
     is_name.then(|| name.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::said;
+
+    fn of(text: &str) -> String {
+        said(text).unwrap_or_default()
+    }
+
+    #[test]
+    fn uncertain_frames_are_said_to_be_so() {
+        let guesses = "INFO: task job:77 blocked for more than 120 seconds.\nCall Trace:\n [<ffffffff8135067c>] ? mutex_lock+0xff/0x164\n \
+                       [<ffffffff8135056a>] ? walk+0x1a/0x2d\n";
+        assert!(
+            of(guesses).contains("in mutex_lock ← walk (the kernel marks each of these frames as uncertain)"),
+            "{}",
+            of(guesses)
+        );
+        let stale = "BUG: scheduling while atomic: job/0x10000000/29\nCall Trace:\n [<1>] schedule+0x5d/0x7a6\n [<2>] submit+0x84/0x8b\n [<3>] \
+                     get_block+0x0/0xe4\n [<4>] poll+0x0/0xa4\n [<5>] cond_resched+0x29/0x30\n [<6>] write_pages+0x1/0x2d\n [<7>] sync+0x1/0x2\n";
+        assert!(
+            of(stale).contains("in write_pages ← sync (uncertain: this stack contains stale addresses)"),
+            "{}",
+            of(stale)
+        );
+    }
+
+    #[test]
+    fn callers_and_the_module_are_named() {
+        let log = "BUG: soft lockup - CPU#1 stuck for 22s! [job:7]\nCPU: 1 PID: 7 Comm: job\nRIP: 0010:clear+0x7/0x10\nCode: 00 11\nCall Trace:\n \
+                   prep+0x1/0x2\n alloc+0x1/0x2\n fault+0x1/0x2\n walk+0x1/0x2\n get_range+0x1/0x2 [gpu]\n";
+        assert!(of(log).contains("in clear ← prep ← alloc ← fault, called by get_range [gpu]"), "{}", of(log));
+        let ipi = "smp: csd: Detected non-responsive CSD lock (#1) on CPU#2, waiting 5000000032 ns for CPU#03 f+0x0/0x30(0x0).\nCPU: 3 PID: 77 Comm: \
+                   hog\nRIP: 0010:busy+0x12/0x40\n";
+        assert!(of(ipi).contains("; CPU 3 was then shown in busy"), "{}", of(ipi));
+    }
 }

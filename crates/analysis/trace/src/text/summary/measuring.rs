@@ -314,3 +314,41 @@ pub(super) fn trace_irqoff(head: &str) -> Option<(String, &'static str)> {
     }
     worst.map(|(_, what)| (what, NEXT))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::summary;
+
+    fn said(text: &str) -> String {
+        summary(text.as_bytes()).map(|error| error.to_string()).unwrap_or_default()
+    }
+
+    #[test]
+    fn tools_have_their_worst() {
+        let hist = "Index   CPU-001   CPU-002\n1             8         5\n30            0         2\nover:  0  1\n";
+        assert!(
+            said(hist).contains(
+                "the longest noise is 30 us on CPU 2; from the rows shown, without the row of maxima; 1 beyond"
+            ),
+            "{}",
+            said(hist)
+        );
+        let two = "T: 0 ( 26) P:95 I:1000 C: 34 Min: 4 Act: 6 Avg: 5 Max: 35\nstress-ng: info: [24] cyclic:   min: 2603 ns, max: 2073993 ns, std.dev. 2.0\n";
+        assert!(
+            said(two)
+                .contains("cyclictest (worst 35, of thread 0); stress-ng's cyclic (the worst latency is 2074.0 us)"),
+            "{}",
+            said(two)
+        );
+        let pair = "#1 -> #0, Min    1, Cur    5, Avg    3, Max   32\n";
+        assert!(said(pair).contains("the worst latency is 32 us, of #1 -> #0"), "{}", said(pair));
+        let oslat = "        Core:\t 1 2\n     Maximum:\t 12 344 (us)\n";
+        assert!(said(oslat).contains("the longest interruption is 344 us, on CPU 2"), "{}", said(oslat));
+        let cut = "softirq = tasklet\n usecs : count distribution\n 0 -> 1 : 9 |**|\n 2 -> 3 : 1 |*|\nskip...\n";
+        assert!(
+            said(cut).contains("2 to 3 usecs, once (of 10 shown, most are 0 to 1 usecs: 9); rows may be missing"),
+            "{}",
+            said(cut)
+        );
+    }
+}

@@ -169,7 +169,12 @@ fn tables_of_rtla_and_latmus_have_their_worst() {
         said(off)
     );
     let hist = "# RTLA timerlat histogram\nIndex IRQ-000 Thr-000\n0 591157 0\nover: 0 0\nmax: 11 17\n";
-    assert!(said(hist).contains("(the worst latency is 17 us)"), "{}", said(hist));
+    assert!(
+        said(hist)
+            .contains("(the worst thread latency is 17 us on CPU 0; the worst interrupt latency is 11 us on CPU 0)"),
+        "{}",
+        said(hist)
+    );
     let latmus = "RTT|  00:00:01  (user, 1000 us period)\nRTD| 26.675| 26.951| 27.826| 0| 0| 26.675| 31.204\n";
     assert!(said(latmus).contains("(the worst is 31.204 us)"), "{}", said(latmus));
     let overruns = "RTH|----lat min|----lat avg|----lat max|-overrun|---msw|---lat best|--lat worst\nRTD| 2.443| 3.525| 84.411| 52| 0| 1.574| 375.502\n";
