@@ -27,6 +27,21 @@ struct Timer {
     idle: bool,
 }
 
+/// An interrupt that occurs again and again.
+#[derive(Debug)]
+struct Repeated {
+    name: Option<String>,
+    first: u64,
+    last: u64,
+    count: u64,
+    /// Start of the handler that has not ended.
+    entered: Option<u64>,
+    /// Number and sum of the handlers that ended, ns, and the longest.
+    handlers: (u64, u64, u64),
+    /// The current thread, if it was the same one each time.
+    current: Option<(Option<Comm>, Option<i32>)>,
+}
+
 /// A thread that was woken, and what followed on the CPU for which it was woken.
 #[derive(Debug)]
 struct Woken {
@@ -46,6 +61,10 @@ struct Woken {
 #[derive(Debug, Default)]
 pub(super) struct Bare {
     timers: BTreeMap<(u32, u64), Timer>,
+    /// By CPU and number.
+    interrupts: BTreeMap<(u32, u32), Repeated>,
+    /// The most frequent interrupt before a gap in the trace: how often it came, and its description.
+    before: Option<(u64, String)>,
     woken: HashMap<i32, Woken>,
     /// The last value of each kind in the texts, by the words that precede it.
     values: HashMap<String, u64>,
@@ -63,7 +82,10 @@ impl Bare {
         }
         match &event.kind {
             Kind::SchedSwitch { .. } => *self = Bare { has_switches: true, ..Bare::default() },
-            Kind::Restart | Kind::LostEvents { .. } => *self = Bare::default(),
+            Kind::Restart | Kind::LostEvents { .. } => {
+                let before = self.repeated(on.0.is_some());
+                *self = Bare { before, ..Bare::default() };
+            }
             Kind::HrtimerStart { timer, expires_ns, softexpires_ns, .. } => {
                 if let Some(timer) = self.timers.get_mut(&(event.cpu, *timer)) {
                     timer.due = Some(softexpires_ns.unwrap_or(*expires_ns));
@@ -71,9 +93,38 @@ impl Bare {
             }
             Kind::HrtimerExpireEntry { timer, function, now_ns } => self.expires(event, *timer, function, *now_ns),
             Kind::Print { text } => self.text(event, text, on),
+            Kind::IrqEntry { irq, name } => self.interrupt(event, *irq, name.as_deref()),
+            Kind::IrqExit { irq, .. } => {
+                if let Some(repeated) = self.interrupts.get_mut(&(event.cpu, *irq))
+                    && let Some(entered) = repeated.entered.take()
+                {
+                    let ns = event.t_ns.saturating_sub(entered);
+                    let (count, sum, longest) = repeated.handlers;
+                    repeated.handlers = (count + 1, sum.saturating_add(ns), longest.max(ns));
+                }
+            }
             _ => {}
         }
         self.wakes(event, on);
+    }
+
+    fn interrupt(&mut self, event: &Event, irq: u32, name: Option<&str>) {
+        let (t, key, current) = (event.t_ns, (event.cpu, irq), (event.comm, event.tid));
+        if self.interrupts.len() >= MOST && !self.interrupts.contains_key(&key) {
+            return;
+        }
+        let repeated = self.interrupts.entry(key).or_insert_with(|| Repeated {
+            name: name.map(str::to_owned),
+            first: t,
+            last: t,
+            count: 0,
+            entered: None,
+            handlers: (0, 0, 0),
+            current: Some(current),
+        });
+        repeated.count += 1;
+        (repeated.last, repeated.entered) = (t, Some(t));
+        repeated.current = repeated.current.take().filter(|of| *of == current);
     }
 
     fn expires(&mut self, event: &Event, timer: u64, function: &Option<Symbol>, now: Option<i64>) {
@@ -166,6 +217,13 @@ impl Bare {
         }
     }
 
+    /// Describes the interrupt that came most often, and returns how often.
+    fn repeated(&self, has_cpu: bool) -> Option<(u64, String)> {
+        let dense = self.interrupts.iter().filter(|(_, repeated)| repeated.is_dense());
+        let said = dense.map(|((cpu, irq), of)| (of.count, of.said(*irq, On(Some(*cpu).filter(|_| has_cpu)))));
+        said.chain(self.before.clone()).max()
+    }
+
     /// Describes the thread that was woken longest ago.
     pub fn waiting(&self) -> Option<String> {
         self.woken.values().filter_map(Woken::said).max().map(|(_, text)| text)
@@ -179,7 +237,8 @@ impl Bare {
         let gap = gap.map(|(ns, from, to)| {
             format!("the longest time between two lines of text is {}, from {from} to {to}: no line shows a thread waiting for a CPU", Nanos(*ns))
         });
-        let all: Vec<String> = [self.wrapped.clone(), periodic, gap].into_iter().flatten().collect();
+        let repeated = self.repeated(has_cpu).map(|(_, text)| text);
+        let all: Vec<String> = [self.wrapped.clone(), repeated, periodic, gap].into_iter().flatten().collect();
         (!all.is_empty()).then(|| all.join("; "))
     }
 }
@@ -192,6 +251,37 @@ fn negative(value: u64) -> Option<i64> {
     let of_32 = (1u64 << 32).checked_sub(value).filter(|below| (1..=SMALL).contains(below));
     let of_64 = Some(value.wrapping_neg()).filter(|below| (1..=SMALL).contains(below));
     of_32.or(of_64).and_then(|below| i64::try_from(below).ok()).map(|below| -below)
+}
+
+impl Repeated {
+    /// True if the interrupt occurs so often that little time is left for anything else.
+    fn is_dense(&self) -> bool {
+        const FEWEST: u64 = 5;
+        const INTERVAL: u64 = 50_000;
+        self.count >= FEWEST && (self.last - self.first) / (self.count - 1) <= INTERVAL
+    }
+
+    fn said(&self, irq: u32, on: On) -> String {
+        let name = self.name.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
+        let span = self.last - self.first;
+        let every = Nanos(span / (self.count - 1).max(1));
+        let handlers = match self.handlers {
+            (0, ..) => String::new(),
+            (n, sum, longest) => {
+                format!(", its handler {} each time on average and {} at most", Nanos(sum / n), Nanos(longest))
+            }
+        };
+        let current = self.current.map(|(comm, tid)| {
+            let who = Scheduled::default().thread(comm.map(|comm| comm.to_string()).as_deref(), tid);
+            format!(", each time while {who} was current")
+        });
+        format!(
+            "interrupt {irq}{name} came {} times in {}{on}, every {every}{handlers}{}; why it comes so often is not in the trace",
+            self.count,
+            Nanos(span),
+            current.unwrap_or_default()
+        )
+    }
 }
 
 impl Timer {
@@ -218,7 +308,7 @@ impl Woken {
             |comm: Option<Comm>, tid| Scheduled::default().thread(comm.map(|comm| comm.to_string()).as_deref(), tid);
         let sent = self.sent.as_ref().map(|sent| format!(", which sent it an interrupt ({sent})")).unwrap_or_default();
         let last = if last.is_empty() { String::new() } else { format!(" ({last})") };
-        let none = if self.interrupted { "" } else { ", and no line of that CPU shows an interrupt since then then" };
+        let none = if self.interrupted { "" } else { ", and no line of that CPU shows an interrupt since then" };
         let (ns, target) = (t - self.t, self.target);
         Some((
             ns,

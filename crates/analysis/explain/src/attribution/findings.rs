@@ -358,7 +358,7 @@ fn silent(longest: &mut Longest, last: &Last, event: &Event, on: On) {
     longest.offer(ns, || {
         let who = Scheduled::default().thread(last.comm.map(|comm| comm.to_string()).as_deref(), Some(last.tid));
         let wanted = event.flags.is_some_and(|flags| flags.need_resched == Some(true));
-        let wanted = if wanted { ", with a reschedule requested at the second end end" } else { "" };
+        let wanted = if wanted { ", with a reschedule requested at the second end" } else { "" };
         format!(
             "{who}{on}: nothing was recorded for {} after {}, until {}, {what} at both ends{wanted}; whom it delayed is not recorded",
             Nanos(ns),

@@ -110,6 +110,8 @@ struct Soon {
     cpu: u32,
     /// True if most of the latency preceded the wakeup, which is therefore not what the header measures.
     is_after: bool,
+    /// Time from the wakeup to the first line, ns, if the lines show only the end of the header's latency.
+    missing: Option<u64>,
     /// Duration shown by the lines, from the first to the last, ns, if that is less than half of the header's latency.
     shown: Option<u64>,
 }
@@ -239,9 +241,15 @@ impl Attribution {
         let whole = subject.and_then(|(_, whole)| whole).filter(|whole| *whole > 2 * waited + sentences::SWITCH);
         if let Some(whole) = whole {
             let began = self.began.unwrap_or(window.waking.t0).min(window.waking.t0);
+            // Times of these tracers begin with the wakeup.
+            let missing = (began > whole / 2 && window.t3 <= whole + sentences::SWITCH).then_some(began);
             let is_after = window.waking.t0 - began > whole / 2;
-            let waited = if is_after { waited } else { window.t3 - began };
-            self.soon = Some((window.tid, Soon { waited, cpu: window.cpu, is_after, shown: None }));
+            let waited = match missing {
+                Some(_) => window.t3,
+                None if is_after => waited,
+                None => window.t3 - began,
+            };
+            self.soon = Some((window.tid, Soon { waited, cpu: window.cpu, is_after, missing, shown: None }));
             return;
         }
         let chosen = choose::rank(&self.options.victims, window.tid, window.comm, window.prio);

@@ -83,6 +83,10 @@ impl Tracers {
         let switched = wakeups.iter().find_map(|(_, header)| {
             let soon = soon(header).filter(|soon| !soon.is_after)?;
             let rest = match soon.shown {
+                _ if let Some(missing) = soon.missing => format!(
+                    "the first line is {} after the wakeup: what kept it from running until then is not in the lines",
+                    Nanos(missing)
+                ),
                 Some(shown) => {
                     format!("the lines end after {}: the origin of the header's latency is not in them", Nanos(shown))
                 }
@@ -93,7 +97,12 @@ impl Tracers {
             Some(format!("{fact}: it had the CPU{on} after {}, and {rest}", Nanos(soon.waited)))
         });
         let cut = wakeups.last().and_then(|(_, header)| fact(header));
-        let cut = cut.map(|fact| format!("{fact}: the lines do not show that wakeup from waking to running"));
+        let cut = cut.map(|fact| {
+            // Times of these tracers begin with the wakeup.
+            let last = (info.time == TimeBase::Relative && machine.now > 0).then_some(Nanos(machine.now));
+            let last = last.map(|last| format!("; the last line is {last} after its start")).unwrap_or_default();
+            format!("{fact}: the lines do not show that wakeup from waking to running{last}")
+        });
         let mut sections: Vec<(u64, String)> = sections
             .into_iter()
             .filter_map(|(n, header)| {

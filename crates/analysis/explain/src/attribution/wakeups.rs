@@ -35,9 +35,14 @@ impl Machine {
         let waking = known.waking.as_ref()?;
         let t3 = waking.t2.checked_add(header.latency_us?.checked_mul(1000)?)?;
         let cpu = waking.path.last().map_or(waking.from_cpu, |(_, cpu)| *cpu);
-        if t3 < self.now {
+        // The lines of an idle CPU that soon end do not show why it stayed idle.
+        let t2 = waking.t2;
+        let is_idle = self.cpu(cpu).and_then(|cpu| cpu.current).is_some_and(|current| current.tid == 0);
+        let is_short = is_idle && self.now.saturating_sub(t2) < t3.saturating_sub(t2) / 2;
+        if t3 < self.now || is_short {
             return None;
         }
+        let known = self.tasks.get(tid);
         let waking = known.waking.take()?;
         let comm = known.comm.or(header.task);
         Some(Window { tid, comm, prio: known.prio, cpu, waking: *waking, t3, end: End::Header })

@@ -370,5 +370,55 @@ fn lines_of_a_small_part_of_a_section_do_not_name_most_of_it() {
     assert!(!said.contains("most of it"), "{said}");
     // Lines that go back in time belong to another listing.
     let again = first(&(trace.clone() + &lines.replace(" 1056", " 56")));
-    assert!(again.contains(", of which the last lines cover 39.0 µs only"), "{again}");
+    assert!(again.contains(", of which the last lines cover only 39.0 µs"), "{again}");
+}
+
+#[test]
+fn an_interrupt_that_comes_again_and_again_is_named() {
+    let one = |t: u64| {
+        format!(
+            " irq/50-usb-11 [000] .... 70.{t:06}: irq_handler_entry: irq=50 name=usb\n irq/50-usb-11 [000] .... 70.{:06}: irq_handler_exit: irq=50 ret=handled\n",
+            t + 3
+        )
+    };
+    let text: String = (0..8).map(|n| one(100 + n * 9)).collect();
+    let said = first(&(text.clone() + "....\n"));
+    assert!(
+        said.starts_with("interrupt 50 (usb) came 8 times in 63.0 µs on CPU 0, every 9.00 µs, its handler 3.00 µs each time on average"),
+        "{said}"
+    );
+    let rare: String = (0..8).map(|n| one(100 + n * 9_000)).collect();
+    assert!(!first(&rare).contains("came 8 times"), "{}", first(&rare));
+}
+
+#[test]
+fn lines_that_show_only_the_end_of_a_latency_agree_with_its_header() {
+    let text = "preemption latency trace v1.1.5 on 2.6.18-rt\n latency: 4283 us, #6/8, CPU#0 | (M:rt VP:0, KP:0, SP:1 HP:1 #P:2)\n    | task: IRQ 18-819 \
+                (uid:0 nice:-5 policy:1 rt_prio:70)\n  <idle>-0     1Dn.3 4270us+: trace_change_sched_cpu (0 1 0)\n  <idle>-0     1Dn.3 4275us : \
+                __activate_task <<...>-819> (170 1)\n   <...>-819   1D..2 4278us : thread_return <<idle>-0> (20 170)\n   <...>-819   1...1 4283us : \
+                thread_return (thread_return)\n";
+    let said = first(text);
+    assert!(
+        said.contains("it had the CPU on CPU 1 after 4.28 ms, and the first line is 4.27 ms after the wakeup"),
+        "{said}"
+    );
+}
+
+#[test]
+fn an_idle_cpu_whose_lines_soon_end_is_not_blamed() {
+    let text = "# tracer: wakeup_rt\n# latency: 158 us, #335/335, CPU#1 | (M:preempt VP:0, KP:0, SP:0 HP:0 #P:4)\n# task: job-964 (uid:0 nice:0 policy:1 \
+                rt_prio:99)\n  <idle>-0    1dNh3.    0us+: 0:120:R + [001] 964:0:R job\n  <idle>-0    1dNh3.   14us : <stack trace>\n => ttwu_do_activate\n";
+    let said = first(text);
+    assert!(
+        said.contains("longest wakeup 158 µs, of job (FIFO 99, pid 964) on CPU 1: the lines do not show"),
+        "{said}"
+    );
+}
+
+#[test]
+fn function_graph_of_trace_cmd_that_a_mail_client_wrapped() {
+    let text = "cpus=2\n      irq/68-usb-725   [000]   514.575337: funcgraph_entry:      # \n2079.480 us |  link_down();\n      irq/68-usb-946   [000]   \
+                524.263731: funcgraph_entry:      + \n11.640 us  |  link_down();\n";
+    let said = first(text);
+    assert!(said.starts_with("function_graph: link_down() took 2.08 ms on CPU 0, in irq/68-usb (pid 725)"), "{said}");
 }

@@ -86,8 +86,10 @@ fn without_stamp(s: &[u8]) -> &[u8] {
 pub(crate) fn of_event<'a>(body: &'a [u8], prefix: &super::prefix::Prefix) -> Option<Graph<'a>> {
     let body = trim(body).strip_prefix(b"funcgraph_")?;
     let body = body.strip_prefix(b"entry:").or_else(|| body.strip_prefix(b"exit:"))?;
-    let at = memchr::memchr(b'|', body)?;
-    let (column, rest) = (trim(body.get(..at)?), body.get(at + 1..)?);
+    // A `|` at the start of a broken line is taken for quoting.
+    let at = memchr::memchr(b'|', body);
+    let end = at.or_else(|| Some(find(body, b" us ")? + 3))?;
+    let (column, rest) = (trim(body.get(..end)?), body.get(end + usize::from(at.is_some())..)?);
     let indent = rest.len() - skip_spaces(rest).len();
     Some(Graph {
         cpu: prefix.cpu,
@@ -131,6 +133,16 @@ struct Open {
     longest: Option<Box<Call>>,
     /// Sum of the durations of the calls in it that have ended, ns; `u64::MAX` if lines are omitted.
     sum_ns: u64,
+    time: Option<u64>,
+}
+
+impl Open {
+    /// True if an end after `ns` can be that of this function. After omitted lines it may be that of another one.
+    fn can_end(&self, time: Option<u64>, ns: u64) -> bool {
+        const STEP: u64 = 5_000;
+        let began = time.and_then(|time| time.checked_sub(ns)).zip(self.time);
+        self.sum_ns != u64::MAX || began.is_none_or(|(of_end, own)| of_end <= own + (ns / 4).max(STEP))
+    }
 }
 
 /// Assembles function calls from the lines of a function_graph trace.
@@ -159,7 +171,8 @@ impl Calls {
             while open.last().is_some_and(|last| last.indent >= indent) || open.len() >= DEPTH {
                 open.pop();
             }
-            open.push(Open { indent, name, longest: None, sum_ns: 0 });
+            let sum_ns = if text.ends_with(b"[...]") { u64::MAX } else { 0 };
+            open.push(Open { indent, name, longest: None, sum_ns, time: graph.time });
             return;
         }
         if text.starts_with(b"...") {
@@ -171,8 +184,8 @@ impl Calls {
             open.pop();
         }
         let ended = match leaf {
-            Some(name) => Some(Open { indent, name, longest: None, sum_ns: 0 }),
-            None => open.pop_if(|last| last.indent == indent),
+            Some(name) => Some(Open { indent, name, longest: None, sum_ns: 0, time: None }),
+            None => open.pop_if(|last| last.indent == indent && last.can_end(graph.time, ns)),
         };
         // Of one that began before the text does, the name may stand behind its end.
         let comment = text.strip_prefix(b"} /*").and_then(|rest| callee(trim(rest), b" */"));
@@ -182,7 +195,7 @@ impl Calls {
             let inside = || orphans.iter().filter(|(deeper, _)| *deeper > indent).map(|(_, call)| call);
             let sum_ns = inside().map(|call| call.ns).fold(0, u64::saturating_add);
             let longest = inside().max_by_key(|call| call.ns).cloned().map(Box::new);
-            Some(Open { indent, name: comment?, longest, sum_ns })
+            Some(Open { indent, name: comment?, longest, sum_ns, time: None })
         });
         let Some(ended) = ended else { return };
         let call = Call {
@@ -281,6 +294,29 @@ mod tests {
         let middle = call.longest.unwrap();
         assert_eq!((call.function.as_str(), middle.function.as_str(), middle.ns), ("outer", "middle", 18_024));
         assert_eq!(middle.longest.unwrap().function, "inner");
+    }
+
+    #[test]
+    fn an_end_after_omitted_lines_belongs_to_the_function_that_began_then() {
+        let prefix = |time| super::super::prefix::Prefix {
+            comm: None,
+            tid: 5,
+            cpu: 1,
+            flags: None,
+            time,
+            decimals: Some(6),
+            style: super::super::prefix::Style::Normal,
+        };
+        let (mut calls, mut longest) = (Calls::default(), None);
+        for (time, body) in [
+            (1_000_000, "funcgraph_entry: | work() { [...]"),
+            (1_241_000, "funcgraph_exit: 0.591 us | }"),
+            (1_241_000, "funcgraph_exit: ! 240.655 us }"),
+        ] {
+            calls.line(&of_event(body.as_bytes(), &prefix(time)).unwrap(), &mut longest);
+        }
+        let call = longest.unwrap();
+        assert_eq!((call.function.as_str(), call.ns), ("work", 240_655));
     }
 
     #[test]

@@ -2,18 +2,26 @@
 //! report.
 
 mod below;
+mod clocks;
+mod counts;
+mod lockdep;
 mod rcu;
 mod reports;
 mod stack;
+mod wrapped;
 
 use super::scan::text;
 use below::{
-    backtrace, by, clocks, context, elsewhere, handlers, heartbeat, in_flight, locks, of_cpu, owner, pending, queues,
-    spinner, utilization, work,
+    backtrace, by, elsewhere, handlers, heartbeat, in_flight, of_cpu, owner, pending, queues, spinner, utilization,
+    work,
 };
+use clocks::clocks;
+use counts::{context, unbalanced};
+use lockdep::locks;
 use rcu::{rcu, stalled};
-use reports::{Below, REMAINS, REPORTS, Report};
-use stack::{place, waits_for};
+use reports::{BLOCKED, Below, REMAINS, REPORTS, Report};
+use stack::{Waits, place, place_asleep, waits_for};
+use wrapped::unwrapped;
 
 const LINE: usize = 512;
 const SHOWN: usize = 160;
@@ -48,6 +56,7 @@ pub(super) fn said(head: &str) -> Option<String> {
         Below::Stack => stacked(report, &shown, below, &own, cpu),
         Below::Spinlock => stacked(report, &shown, below, &own, cpu) + &spinner(&own, below),
         Below::Rcu => rcu(report, &shown, &own, &lines),
+        Below::Ipi => report.means.to_owned() + &other_cpu(&shown, below),
         Below::Softirqs => report.means.to_owned() + &pending(&shown).unwrap_or_default(),
         Below::Pools => report.means.to_owned() + &in_flight(&shown, &lines),
         Below::Handlers => report.means.to_owned() + &handlers(&own),
@@ -80,7 +89,7 @@ pub(super) fn said(head: &str) -> Option<String> {
             quoted(&shown) + &more
         },
     );
-    let each_other = match alike.is_empty() || report.mark != "blocked for more than" || means.contains("owned by") {
+    let each_other = match alike.is_empty() || report.mark != BLOCKED || means.contains("owned by") {
         true => "",
         false => "; they may wait for one another: no line names the owner of a lock",
     };
@@ -119,20 +128,35 @@ fn pid(shown: &str) -> Option<f64> {
 
 /// Describes a report with a stack below it.
 fn stacked(report: &Report, shown: &str, below: &[String], own: &[&str], cpu: Option<f64>) -> String {
-    let means = cpu.map_or(report.means.to_owned(), |cpu| report.means.replace("that CPU", &format!("CPU {cpu}")));
+    let means = unbalanced(shown, own).unwrap_or(report.means);
+    let means = cpu.map_or(means.to_owned(), |cpu| means.replace("that CPU", &format!("CPU {cpu}")));
     let ago = heartbeat(below, cpu).unwrap_or_default();
     let of_cpu = of_cpu(own, cpu, pid(shown));
     let by = by(shown, &of_cpu, cpu).unwrap_or_default();
+    let how = match report.below {
+        Below::Stack if shown.to_ascii_lowercase().contains("lockup") => Waits::Spinning,
+        Below::Stack if report.mark == BLOCKED => Waits::Asleep,
+        _ => Waits::Unknown,
+    };
+    let own_place = if how == Waits::Asleep { place_asleep(&of_cpu) } else { place(&of_cpu) };
     // Another report may stand between this one and its stack.
-    let place = place(&of_cpu).or_else(|| place(&backtrace(below, cpu?, None)));
-    let is_stuck = report.below == Below::Stack && shown.to_ascii_lowercase().contains("lockup");
-    let waits = place.as_deref().and_then(|place| waits_for(place, is_stuck)).unwrap_or_default();
+    let place = own_place.or_else(|| place(&backtrace(below, cpu?, None)));
+    let (owner, busy) = (owner(below).unwrap_or_default(), utilization(&of_cpu).unwrap_or_default());
+    let waits =
+        place.as_deref().and_then(|place| waits_for(place, how)).filter(|_| owner.is_empty()).unwrap_or_default();
     let place = place.map_or("; its stack is not in this text".to_owned(), |place| format!(", {place}{waits}"));
     let context = context(shown, own).map(|context| format!("; context: {context}")).unwrap_or_default();
     let work = work(&of_cpu).unwrap_or_default();
     let other = elsewhere(&of_cpu, cpu).unwrap_or_default();
-    let (owner, busy) = (owner(below).unwrap_or_default(), utilization(&of_cpu).unwrap_or_default());
     format!("{means}{ago}{by}{place}{work}{other}{context}{owner}{busy}")
+}
+
+/// Returns where the CPU was that did not handle an IPI: `for CPU#03 f+0x0/0x30(0x0)`.
+fn other_cpu(shown: &str, below: &[String]) -> String {
+    let place = number_after(shown, "for CPU#").and_then(|cpu| Some((cpu, place(&backtrace(below, cpu, None))?)));
+    place.map_or(": the line does not show what the other CPU ran".to_owned(), |(cpu, place)| {
+        format!("; CPU {cpu} was then shown {place}")
+    })
 }
 
 /// Returns the CPU that a report names as late.
@@ -161,26 +185,6 @@ fn subject(report: &Report, message: &str) -> String {
     format!("{before}{figure}{}", after.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.'))
 }
 
-/// Undoes quoted-printable: `=3D`, `=0D`, and `=` where a line was broken.
-fn unwrapped(head: &str) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    let mut is_broken = false;
-    for line in head.lines() {
-        let line = line.trim_end();
-        let line = line.strip_suffix("=0D").unwrap_or(line);
-        // A rule ends in several of them.
-        let broken = line.strip_suffix('=').filter(|line| !line.ends_with('='));
-        let (line, breaks) = broken.map_or((line, false), |line| (line, true));
-        let line = line.replace("=3D", "=");
-        match lines.last_mut().filter(|_| is_broken) {
-            Some(last) => last.push_str(&line),
-            None => lines.push(line),
-        }
-        is_broken = breaks;
-    }
-    lines
-}
-
 /// Returns value, position and text of each line of a report. A line that a mail client broke is joined with the next
 /// one.
 fn all(report: &Report, lines: &[String]) -> Vec<(Option<f64>, usize, String)> {
@@ -203,7 +207,8 @@ fn all(report: &Report, lines: &[String]) -> Vec<(Option<f64>, usize, String)> {
 fn worst(report: &Report, lines: &[String]) -> Option<(usize, String)> {
     let found = all(report, lines).into_iter();
     let best = match report.figure {
-        Some(_) => found.max_by(|(a, ..), (b, ..)| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal)),
+        // Of equal ones the first.
+        Some(_) => found.rev().max_by(|(a, ..), (b, ..)| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal)),
         None => found.min_by_key(|(_, n, _)| *n),
     };
     best.map(|(_, n, shown)| (n, shown))

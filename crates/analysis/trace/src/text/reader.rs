@@ -139,8 +139,13 @@ impl Reader {
                 };
             }
         }
-        if let Some(found) = graph::of_event(body, prefix) {
-            self.calls.line(&found, &mut self.info.longest_call);
+        match graph::of_event(body, prefix).filter(|found| !found.is_cut()) {
+            Some(found) => self.calls.line(&found, &mut self.info.longest_call),
+            None if scan::trim(body).starts_with(b"funcgraph_e") => {
+                let name = self.bodies.names.get(b"line of function_graph");
+                return Read1::Partial(Some(event(Kind::Other { name: name.clone(), body: None })), name);
+            }
+            None => {}
         }
         match self.bodies.read(body, Line { tid, comm }) {
             Body::Kind(kind) => Read1::Event(event(kind)),

@@ -161,7 +161,7 @@ pub(crate) fn is_omission(line: &[u8]) -> bool {
         inner = rest;
     }
     let ellipses = !inner.is_empty() && inner.chunks(3).all(|chunk| chunk == b"\xe2\x80\xa6");
-    if ellipses || (inner.is_empty() && dots >= 2) || matches!(inner, b"etc" | b"cut" | b"skipped") {
+    if ellipses || (inner.is_empty() && dots >= 2) || matches!(inner, b"etc" | b"cut" | b"skip" | b"skipped") {
         return true;
     }
     let has = |word: &[u8]| memchr::memmem::find(&lower, word).is_some();

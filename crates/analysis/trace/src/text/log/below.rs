@@ -1,6 +1,6 @@
 //! Interprets what follows the first line of a report in the kernel's log.
 
-use super::stack::{below_interrupt, function, place};
+use super::stack::{below_interrupt, place};
 use super::{number_after, text};
 
 /// Returns the names of the softirqs whose bits are set in `handler #08!!!` or `local_softirq_pending 08`
@@ -200,26 +200,6 @@ fn waited(items: &str, lines: &[String]) -> String {
     }
 }
 
-/// Returns the context from `scheduling while atomic: job/82/0x00010000` or `preempt_count: 10002`
-/// (include/linux/preempt.h).
-pub(super) fn context(shown: &str, own: &[&str]) -> Option<&'static str> {
-    let hex = |digits: &str| {
-        let end = digits.find(|c: char| !c.is_ascii_hexdigit()).unwrap_or(digits.len());
-        u32::from_str_radix(digits.get(..end)?, 16).ok()
-    };
-    let of_line = shown.split_once("while atomic: ").and_then(|(_, rest)| hex(rest.split_once("/0x")?.1));
-    let counted = || own.iter().find_map(|line| hex(line.split_once("preempt_count: ")?.1));
-    let count = of_line.or_else(counted)?;
-    Some(match () {
-        () if count & 0x00f0_0000 != 0 => "NMI",
-        () if count & 0x000f_0000 != 0 => "hard interrupt",
-        () if count & 0x100 != 0 => "softirq",
-        () if count & 0xfe00 != 0 => "bottom halves disabled",
-        () if count & 0xff != 0 => "preemption disabled",
-        () => return None,
-    })
-}
-
 /// Returns the handlers listed below `irq 36: nobody cared`:
 /// `[<0000000025a6cd31>] first_handler threaded [<…>] second_handler`.
 pub(super) fn handlers(lines: &[&str]) -> String {
@@ -237,44 +217,6 @@ pub(super) fn handlers(lines: &[&str]) -> String {
         true => "; its handlers are not in this report".to_owned(),
         false => format!("; handlers on the line: {}", names.join(", ")),
     }
-}
-
-/// Returns the name of a lock, its wait types, and the function that acquires it, from
-/// `ffff88801acfabd8 (&queue->lock){....}-{3:3}, at: wake+0x26/0x60`.
-fn lock(line: &str) -> Option<(String, &str, Option<String>)> {
-    let (before, rest) = line.split_once("){")?;
-    let name = before.split_once('(')?.1;
-    let types = rest.split_once("-{").and_then(|(_, rest)| rest.split('}').next()).unwrap_or_default();
-    let at = rest.split_once("at: ").and_then(|(_, at)| function(at));
-    Some((text(name.as_bytes(), 64), types, at))
-}
-
-/// Returns which thread tried to take which lock, and which locks it already held, according to a report of lockdep.
-pub(super) fn locks(lines: &[&str]) -> String {
-    const MOST: usize = 4;
-    let at = |key: &str| lines.iter().position(|line| line.contains(key));
-    let Some(wanted) = at("is trying to lock").or_else(|| at("is trying to acquire lock")) else {
-        return "; the lock is not in this report".to_owned();
-    };
-    let who = lines.get(wanted).and_then(|line| line.split(" is trying").next()?.split_whitespace().next_back());
-    let who = who.map_or_else(|| "a thread".to_owned(), |who| text(who.as_bytes(), 40));
-    let Some((name, types, place)) = lines.get(wanted + 1).and_then(|line| lock(line)) else {
-        return format!("; {who} tried to take it");
-    };
-    let place = place.map(|place| format!(" in {place}")).unwrap_or_default();
-    // Wait type 2 is a raw spinlock (include/linux/lockdep_types.h).
-    let is_numbered = |line: &&&str| {
-        line.contains("#0: ") || line.split_once('#').is_some_and(|(_, n)| n.starts_with(|c: char| c.is_ascii_digit()))
-    };
-    let raw = lines.iter().filter(is_numbered).filter_map(|line| lock(line)).filter(|(_, types, _)| *types == "2:2");
-    let raw: Vec<String> = raw.map(|(name, ..)| name).take(MOST).collect();
-    let held = at("already holding lock").and_then(|n| lock(lines.get(n + 1)?)).map(|(name, ..)| name);
-    let held = match held {
-        Some(held) => format!(", holding {held}"),
-        None if types.ends_with('3') && !raw.is_empty() => format!(", holding the raw spinlocks {}", raw.join(", ")),
-        None => String::new(),
-    };
-    format!("; {who} tried to take {name}{place}{held}")
 }
 
 /// Returns what ran on the CPU whose queue contains the stalled thread, according to the dump of sched_ext.
@@ -308,68 +250,4 @@ pub(super) fn queues(shown: &str, lines: &[&str]) -> String {
         }
     }
     "; what ran on its CPU is not in this report".to_owned()
-}
-
-/// Describes how far both clocks advanced between two checks, from `'hpet' wd_nsec: 0 …` and
-/// `'tsc' cs_nsec: 471766594285 …`.
-pub(super) fn clocks(shown: &str, lines: &[&str]) -> String {
-    const NEAR: usize = 8;
-    /// WATCHDOG_INTERVAL of kernel/time/clocksource.c.
-    const INTERVAL: f64 = 0.5;
-    let near = || std::iter::once(shown).chain(lines.iter().copied().take(NEAR));
-    let advance = |key: &str| {
-        let line = near().find(|line| number_after(line, key).is_some())?;
-        let name = line.split('\'').nth(1).filter(|_| line.matches('\'').count() >= 2);
-        Some((name, number_after(line, key)? / 1e9))
-    };
-    let next = lines.iter().find_map(|line| line.split_once("Switched to clocksource "));
-    let next = next.map(|(_, name)| format!("; the kernel switched to {}", text(name.trim().as_bytes(), 20)));
-    let next = next.unwrap_or_default();
-    let Some(((other, wd), (own, cs))) = advance("wd_nsec: ").zip(advance("cs_nsec: ")) else {
-        let near: Vec<&str> = near().collect();
-        return match ticks(&near, "wd").zip(ticks(&near, "cs")) {
-            Some((wd, cs)) => {
-                format!("; between two checks {cs}, and {wd}; they do not show which of the two is wrong{next}")
-            }
-            None => format!("; how far the clocks advanced is not in this report{next}"),
-        };
-    };
-    let (own, other) = (own.unwrap_or("the clock"), other.unwrap_or("the watchdog"));
-    let (own, other) = (text(own.as_bytes(), 20), text(other.as_bytes(), 20));
-    let late = cs - INTERVAL;
-    let what = if late < INTERVAL {
-        String::new()
-    } else if (cs - wd).abs() < cs / 20.0 {
-        format!(": the check came {late:.3} s late")
-    } else {
-        format!(
-            ": either the check came {late:.3} s late and {other} wrapped or was not read, or one of the clocks is wrong"
-        )
-    };
-    format!(
-        "; between two checks, which should be {INTERVAL} s apart, {own} advanced {cs:.3} s and {other} {wd:.3} s{what}{next}"
-    )
-}
-
-/// Returns how far a clock advanced, in its own ticks, from `'acpi_pm' wd_now: f4b7d wd_last: 6c50c5 mask: ffffff`.
-fn ticks(lines: &[&str], key: &str) -> Option<String> {
-    /// Frequency of the ACPI timer, Hz, which is the same on all machines.
-    const ACPI_PM: f64 = 3_579_545.0;
-    let hex = |key: &str| {
-        let rest = lines.iter().find_map(|line| Some(line.split_once(key)?.1))?;
-        u64::from_str_radix(rest.split_whitespace().next()?, 16).ok()
-    };
-    let line = lines.iter().find(|line| line.contains(&format!("{key}_now: ")))?;
-    let name = line.split('\'').nth(1)?;
-    let mask = u64::from_str_radix(line.split_once("mask: ")?.1.split_whitespace().next()?, 16).ok()?;
-    let ticks = hex(&format!("{key}_now: "))?.wrapping_sub(hex(&format!("{key}_last: "))?) & mask;
-    let seconds = match name {
-        "acpi_pm" => format!(
-            " ({:.3} s, or that plus a multiple of {:.3} s)",
-            ticks as f64 / ACPI_PM,
-            (mask as f64 + 1.0) / ACPI_PM
-        ),
-        _ => String::new(),
-    };
-    Some(format!("{} advanced {ticks} ticks{seconds}", text(name.as_bytes(), 20)))
 }

@@ -70,7 +70,7 @@ pub(super) fn rcu(report: &Report, shown: &str, lines: &[&str], log: &[String]) 
         (None, Some(place), Some(who)) => format!("{means}; shown: {who}, {place}"),
         (None, None, Some(who)) => format!("{means}; shown: {who}"),
         (None, Some(place), None) => format!("{means}; shown {place}"),
-        (None, None, None) if means.starts_with("no CPU") => {
+        (None, None, None) if means.starts_with("not a CPU") => {
             format!("{means}; this report does not show where that task is")
         }
         (None, None, None) => format!("{means}; what ran instead is not in this report"),

@@ -4,6 +4,8 @@
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Below {
     Nothing,
+    /// The stack of the CPU that does not handle an IPI (kernel/smp.c).
+    Ipi,
     /// The stack of the thread or CPU that the report names.
     Stack,
     /// The owner of the lock and the stack of the CPU that waits for it (kernel/locking/spinlock_debug.c).
@@ -45,6 +47,9 @@ const fn report(mark: &'static str, figure: Option<&'static str>, below: Below, 
     Report { mark, figure, means, below }
 }
 
+/// The report of a hung task (kernel/hung_task.c).
+pub(super) const BLOCKED: &str = "blocked for more than";
+
 /// Reports of lateness, the most decisive first.
 pub(super) const REPORTS: &[Report] = &[
     report("hard LOCKUP", None, Below::Stack, "no timer interrupt ran on that CPU for seconds"),
@@ -70,12 +75,7 @@ pub(super) const REPORTS: &[Report] = &[
         Below::Spinlock,
         "that CPU waited for a spinlock for about a second",
     ),
-    report(
-        "blocked for more than",
-        None,
-        Below::Stack,
-        "that thread slept uninterruptibly for that long: it did not wait for a CPU",
-    ),
+    report(BLOCKED, None, Below::Stack, "that thread slept uninterruptibly for that long: it did not wait for a CPU"),
     report(
         "RT throttling activated",
         None,
@@ -111,8 +111,21 @@ pub(super) const REPORTS: &[Report] = &[
     report(
         "non-responsive CSD lock",
         None,
+        Below::Ipi,
+        "that CPU waits for the other CPU in the line to handle an IPI",
+    ),
+    report(
+        "CSD lock (#",
+        Some("waiting "),
         Below::Nothing,
-        "that CPU waits for the other CPU in the line to handle an IPI: the line does not show what the other CPU ran",
+        "a CPU waits for another CPU to handle an IPI: the line does not show what the other CPU ran",
+    ),
+    // kernel/sched/ext.c, scx_watchdog_workfn and scx_tick.
+    report(
+        "watchdog failed to check in",
+        None,
+        Below::Queues,
+        "the watchdog of sched_ext itself did not run for that long, so the kernel ended the BPF scheduler",
     ),
     // drivers/pci/pci.c, pci_dev_wait.
     report(
@@ -120,6 +133,27 @@ pub(super) const REPORTS: &[Report] = &[
         None,
         Below::Nothing,
         "that device did not come back from its reset: accesses to it may stall a CPU",
+    ),
+    // net/sched/sch_generic.c, dev_watchdog.
+    report(
+        "NETDEV WATCHDOG",
+        None,
+        Below::Nothing,
+        "a transmit queue of that device completed nothing for seconds: the line does not show whether the device, its interrupt or the CPU that handles it was late",
+    ),
+    // arch/x86/kernel/irq.c.
+    report(
+        "No irq handler for vector",
+        None,
+        Below::Nothing,
+        "an interrupt arrived on a vector that no handler uses, and was dropped: whether a device waits for it is not in the line",
+    ),
+    // arch/x86/kernel/cpu/mce/therm_throt.c.
+    report(
+        "cpu clock throttled",
+        None,
+        Below::Nothing,
+        "the processor lowered its clock because of its temperature: everything on that CPU takes longer",
     ),
     // The longest run so far of a handler (arch/x86/kernel/nmi.c, max_duration).
     report(
@@ -167,6 +201,19 @@ pub(super) const REPORTS: &[Report] = &[
         "that thread of the BPF scheduler (sched_ext) was runnable and got no CPU for that long, so the kernel ended the BPF scheduler",
     ),
     report(
+        "failed to run for ",
+        Some("failed to run for "),
+        Below::Queues,
+        "that thread of the BPF scheduler (sched_ext) was runnable and got no CPU for that long",
+    ),
+    // arch/x86/kernel/tsc_sync.c.
+    report(
+        "TSC warp between CPUs",
+        None,
+        Below::Nothing,
+        "the TSCs of two CPUs differ, so the kernel no longer uses the TSC as its clock: times of different CPUs measured with it do not compare",
+    ),
+    report(
         "hogged CPU for >",
         Some("us "),
         Below::Each,
@@ -197,6 +244,20 @@ pub(super) const REPORTS: &[Report] = &[
         Below::Stack,
         "code might have slept where it must not: an error in the calling code, whose duration was not measured",
     ),
+    // Up to Linux 6.x, kernel/sched/core.c and idle.c.
+    report(
+        "scheduling from the idle thread",
+        None,
+        Below::Stack,
+        "code of the idle task tried to sleep, which it must not: an error in that code, whose duration was not measured",
+    ),
+    // lib/smp_processor_id.c.
+    report(
+        "using smp_processor_id() in preemptible",
+        None,
+        Below::Stack,
+        "code used the number of its CPU while it could be moved to another: an error in that code, not a delay",
+    ),
     report(
         "scheduling with irqs disabled",
         None,
@@ -222,6 +283,36 @@ pub(super) const REPORTS: &[Report] = &[
         None,
         Below::Locks,
         "lockdep: locks were taken in an order that can deadlock: no deadlock and no delay was observed",
+    ),
+    report(
+        "-unsafe lock order detected",
+        None,
+        Below::Locks,
+        "lockdep: a lock that interrupts take and one that is taken with interrupts enabled are nested, which can deadlock: no deadlock and no delay was observed",
+    ),
+    report(
+        "irq lock inversion dependency",
+        None,
+        Below::Locks,
+        "lockdep: an interrupt took a lock in which one is nested that is taken with interrupts enabled, which can deadlock: no deadlock and no delay was observed",
+    ),
+    report(
+        "bad unlock balance",
+        None,
+        Below::Locks,
+        "lockdep: a lock was released that was not held: an error in the calling code; no delay was observed",
+    ),
+    report(
+        "lock held when returning to user space",
+        None,
+        Below::Nothing,
+        "lockdep: a system call ended with a lock held, for which others may wait: an error in that code; no delay was observed",
+    ),
+    report(
+        "suspicious RCU usage",
+        None,
+        Below::Stack,
+        "lockdep: data protected by RCU was read outside of a read-side section: an error in that code; no delay was observed",
     ),
     report(
         "inconsistent lock state",
@@ -264,6 +355,30 @@ pub(super) const REPORTS: &[Report] = &[
 pub(super) const REMAINS: &[Report] = &[
     report("kthread starved for", None, Below::Rcu, "from the report of an RCU stall, whose first line is missing"),
     report("ticks this GP)", None, Below::Rcu, "that CPU passed through no quiescent state in RCU's grace period"),
+    report(
+        "timer wakeup didn't happen for",
+        None,
+        Below::Nothing,
+        "the timer that wakes RCU's grace-period kthread did not expire for that long: what kept its CPU from handling it is not in this line",
+    ),
+    report(
+        "] WARNING: CPU: ",
+        None,
+        Below::Stack,
+        "the kernel's code found an unexpected state there, which shows no delay by itself",
+    ),
+    report(
+        "printk messages dropped",
+        None,
+        Below::Nothing,
+        "the log lost messages at that point, which shows no delay by itself",
+    ),
+    report(
+        "callbacks suppressed",
+        None,
+        Below::Nothing,
+        "messages were left out because there were too many, which shows no delay by itself",
+    ),
     report(
         "watchdog_timer_fn+0x",
         None,

@@ -5,11 +5,21 @@ const FRAMES: usize = 4;
 /// Returns the place in the code: `RIP: 0010:foo+0x12/0x34`, `pc : foo+0x12/0x34`, or the first frames of a call trace
 /// outside of the scheduler and of the interrupt that printed it.
 pub(super) fn place(lines: &[&str]) -> Option<String> {
+    placed(lines, false)
+}
+
+/// Returns the place in the code of a sleeping thread; if all frames are uncertain, they are what is known of it.
+pub(super) fn place_asleep(lines: &[&str]) -> Option<String> {
+    placed(lines, true)
+}
+
+fn placed(lines: &[&str], with_guesses: bool) -> Option<String> {
     let at = counter(lines);
-    if let Some(at) = at.as_ref().filter(|at| !is_helper(at)) {
-        return Some(format!("in {at}"));
-    }
-    let mut frames = match interrupted(frames(lines)) {
+    let Trace { frames, modules, doubt } = frames(lines);
+    // Registers are certain.
+    let frames = if doubt == Some(GUESSES) && (at.is_some() || !with_guesses) { Vec::new() } else { frames };
+    let doubt = doubt.filter(|_| !frames.is_empty());
+    let mut frames = match interrupted(frames) {
         None => return at.map(|at| format!("in {at}")),
         Some(frames) => frames,
     };
@@ -18,14 +28,14 @@ pub(super) fn place(lines: &[&str]) -> Option<String> {
     if let Some(link) = link.filter(|link| at.as_ref() != Some(link) && frames.first() != Some(link)) {
         frames.insert(0, link);
     }
-    let is_own = |name: &String| {
-        const WAITS: [&str; 5] =
-            ["__switch_to", "wait_for_common", "rtlock_slowlock_locked", "__might_resched", "__might_sleep"];
-        const REPORTS: [&str; 6] =
-            ["dump_stack", "dump_stack_lvl", "dump_backtrace", "show_stack", "spin_dump", "spin_bug"];
-        name.contains("schedule") || WAITS.iter().chain(&REPORTS).any(|own| name.ends_with(own))
-    };
-    let frames = frames.into_iter().skip_while(is_own).skip_while(|name| at.as_ref() == Some(name));
+    if doubt == Some(STALE) {
+        let last = frames.iter().rposition(|name| is_switch(name));
+        frames.drain(..last.map_or(0, |last| last + 1));
+    }
+    if let Some(own) = at.as_ref().and_then(|at| frames.iter().position(|name| name == at)) {
+        frames.drain(..=own);
+    }
+    let frames = frames.into_iter().skip_while(|name| is_own(name));
     let frames: Vec<String> = at.clone().into_iter().chain(frames).collect();
     let root = root(&frames);
     let own = frames.get(..root.map_or(frames.len(), |(n, _)| n + 1)).unwrap_or_default();
@@ -35,38 +45,67 @@ pub(super) fn place(lines: &[&str]) -> Option<String> {
         Some(((n, what), _)) if n < FRAMES => format!(", {what}"),
         Some(((_, what), name)) => format!(", called by {name}, {what}"),
     };
-    (!named.is_empty()).then(|| format!("in {}{under}", named.join(" ← ")))
+    // The module's function says more than the kernel's own ones that it calls.
+    let module = frames.iter().position(|name| modules.iter().any(|(of, _)| of == name)).filter(|n| *n >= FRAMES);
+    let module = module.filter(|_| under.is_empty()).and_then(|n| {
+        let name = frames.get(n)?;
+        let (_, module) = modules.iter().find(|(of, _)| of == name)?;
+        Some(format!(", called by {name} {module}"))
+    });
+    let (module, doubt) = (module.unwrap_or_default(), doubt.unwrap_or_default());
+    (!named.is_empty()).then(|| format!("in {}{under}{module}{doubt}", named.join(" ← ")))
 }
 
-/// True for functions that do little themselves: their caller says more than the name of a locking or copying function.
-fn is_helper(name: &str) -> bool {
-    const PARTS: [&str; 14] = [
-        "lock",
-        "delay",
-        "find_next_bit",
-        "find_first_bit",
-        "find_last_bit",
-        "put_user",
-        "get_user",
-        "copy_user",
-        "to_user",
-        "from_user",
-        "memcpy",
-        "memset",
-        "memmove",
-        "smp_call_function",
+/// True for the functions by which a thread gives up its CPU, or by which a report is printed.
+fn is_own(name: &str) -> bool {
+    const WAITS: [&str; 4] = ["wait_for_common", "rtlock_slowlock_locked", "__might_resched", "__might_sleep"];
+    const REPORTS: [&str; 7] =
+        ["dump_stack", "dump_stack_lvl", "dump_backtrace", "show_stack", "spin_dump", "spin_bug", "show_regs"];
+    let plain = name.split('.').next().unwrap_or(name);
+    is_switch(name) || WAITS.iter().chain(&REPORTS).any(|own| plain.ends_with(own))
+}
+
+/// True for functions of the scheduler; the first one of its section also has the name of the section.
+fn is_switch(name: &str) -> bool {
+    const SWITCHES: [&str; 4] = ["__switch_to", "__sched_text_start", "thread_return", "cond_resched"];
+    name.contains("schedule") || SWITCHES.iter().any(|own| name.ends_with(own))
+}
+
+/// How the thread of a report waits, if it does.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Waits {
+    Spinning,
+    Asleep,
+    Unknown,
+}
+
+/// Returns what a function waits for: another CPU, a lock, or what a sleeping thread waits for.
+pub(super) fn waits_for(place: &str, how: Waits) -> Option<String> {
+    const SLEEPS: [(&str, &str); 14] = [
+        ("mutex_lock", "a mutex, whose holder"),
+        ("rwsem_down", "a read-write semaphore, whose holder"),
+        ("down_read", "a read-write semaphore, whose holder"),
+        ("down_write", "a read-write semaphore, whose holder"),
+        ("rt_spin_lock", "a sleeping spinlock, whose holder"),
+        ("rt_mutex", "a mutex with priority inheritance, whose holder"),
+        ("wait_for_completion", "a completion, and who signals it"),
+        ("io_schedule", "the end of I/O, whose request"),
+        ("bit_wait_io", "the end of I/O, whose request"),
+        ("wait_on_page", "a page that another task or I/O holds, which"),
+        ("folio_wait", "a page that another task or I/O holds, which"),
+        ("synchronize_rcu", "a grace period of RCU, and who delays it"),
+        ("flush_work", "a work item, and what delays it"),
+        ("lock_page", "a page that another task or I/O holds, which"),
     ];
-    PARTS.iter().any(|part| name.contains(part))
-}
-
-/// Returns what a function waits for: another CPU, or, if its CPU is stuck, a lock.
-pub(super) fn waits_for(place: &str, is_stuck: bool) -> Option<&'static str> {
     let first = place.strip_prefix("in ")?.split(' ').next()?;
-    if is_stuck && first.contains("spin_lock") && !first.starts_with("rt_") {
-        return Some(": most likely it waits there for a spinlock, whose holder is not in its stack");
+    if how == Waits::Spinning && first.contains("spin_lock") && !first.starts_with("rt_") {
+        return Some(": most likely it waits there for a spinlock, whose holder is not in its stack".to_owned());
     }
-    let is_ipi = first.contains("smp_call_function") || first.contains("csd_lock_wait");
-    is_ipi.then_some(": it waits there for another CPU, which the report does not name, to handle an IPI")
+    if first.contains("smp_call_function") || first.contains("csd_lock_wait") {
+        return Some(": it waits there for another CPU, which the report does not name, to handle an IPI".to_owned());
+    }
+    let (_, what) = SLEEPS.iter().find(|(part, _)| how == Waits::Asleep && first.contains(part))?;
+    Some(format!(": it waits there for {what} is not in its stack"))
 }
 
 /// Returns the function at the program counter. Registers inside of a call trace belong to a fault or system call,
@@ -102,35 +141,99 @@ fn registers(line: &str) -> Option<String> {
     function(rest)
 }
 
-/// Returns the functions of a call trace, innermost first.
-fn frames(lines: &[&str]) -> Vec<String> {
+/// The functions of a call trace, innermost first.
+#[derive(Default)]
+struct Trace {
+    frames: Vec<String>,
+    /// The functions that are part of a module, and its name in brackets.
+    modules: Vec<(String, String)>,
+    /// Why a frame may not be a caller.
+    doubt: Option<&'static str>,
+}
+
+const GUESSES: &str = " (the kernel marks each of these frames as uncertain)";
+const STALE: &str = " (uncertain: this stack contains stale addresses)";
+
+/// Returns the functions of a call trace.
+fn frames(lines: &[&str]) -> Trace {
+    /// Minimum number of frames that cannot be callers, from which a stack is known to contain stale addresses.
+    const FEWEST: usize = 2;
     // 32-bit ARM: `[<c0997424>] (__schedule) from [<c0997a94>] (schedule+0x50/0xa8)`, below no heading.
     let is_arm = |line: &str| line.contains(") from [<");
     let start = lines.iter().position(|line| is_heading(line) || is_arm(line));
     // The heading may be cut off; a frame alone may be another address in the report.
     let bare = || lines.windows(2).position(|two| two.iter().all(|line| is_frame(line)));
-    let Some(start) = start.or_else(bare) else { return Vec::new() };
-    let frames = lines.iter().skip(start).skip_while(|line| is_heading(line) && function(line).is_none());
-    // A frame with a question mark was only found on the stack; a module's name may stand in the next line.
+    let Some(start) = start.or_else(bare) else { return Trace::default() };
+    let lines = lines.iter().skip(start).skip_while(|line| is_heading(line) && function(line).is_none());
+    // A module's name may stand in the next line.
     let is_module = |line: &str| line.starts_with('[') && line.ends_with(']') && !line.contains("+0x");
-    // `+0x20/0x20` is behind the end of a function.
-    let is_behind = |line: &str| {
+    let mut trace = Trace::default();
+    let mut guesses = Vec::new();
+    let mut zeroes = Vec::new();
+    let mut in_registers = false;
+    for line in lines {
+        let is_mark =
+            ["<TASK>", "<IRQ>", "</IRQ>", "<EOI>", "<NMI>", "</NMI>"].iter().any(|mark| line.trim().ends_with(mark));
+        in_registers |= registers(line).is_some();
+        if is_mark || is_module(line.trim()) || (in_registers && is_register(line)) {
+            continue;
+        }
+        let name = function(line).or_else(|| unresolved(line));
+        match name {
+            _ if is_guess(line) => guesses.extend(name),
+            // A return address follows a call, so it is not the start of a function.
+            Some(name) if line.contains("+0x0/") => zeroes.push((trace.frames.len(), name)),
+            Some(name) => {
+                trace.modules.extend(module(line).map(|module| (name.clone(), module)));
+                trace.frames.push(name);
+            }
+            None => break,
+        }
+    }
+    let has_guesses = !guesses.is_empty();
+    if trace.frames.is_empty() {
+        (trace.frames, trace.doubt) = (guesses, Some(GUESSES));
+    }
+    // Without marks, the whole stack was searched for addresses. A single one may follow a call that does not return.
+    let is_stale = zeroes.len() >= FEWEST && zeroes.len() < trace.frames.len();
+    match is_stale && !has_guesses {
+        true => trace.doubt = Some(STALE),
+        false => zeroes.into_iter().rev().for_each(|(n, name)| trace.frames.insert(n.min(trace.frames.len()), name)),
+    }
+    trace
+}
+
+/// True for a frame that was only found on the stack: with a question mark, or behind the end of a function
+/// (`+0x20/0x20`).
+fn is_guess(line: &str) -> bool {
+    let is_behind = || {
         let offsets = line.split_once("+0x").and_then(|(_, rest)| rest.split(' ').next()?.split_once("/0x"));
         offsets.is_some_and(|(at, size)| at == size)
     };
-    let is_guess = |line: &str| {
-        line.contains(" ? ")
-            || line.starts_with("? ")
-            || line.contains("(unreliable)") && !line.contains("+0x")
-            || is_behind(line)
-    };
-    let frames = frames.filter(|line| !is_guess(line) && !is_module(line.trim()));
-    let frames = frames.map_while(|line| {
-        let is_mark =
-            ["<TASK>", "<IRQ>", "</IRQ>", "<EOI>", "<NMI>", "</NMI>"].iter().any(|mark| line.trim().ends_with(mark));
-        if is_mark { Some(None) } else { function(line).or_else(|| unresolved(line)).map(Some) }
-    });
-    frames.flatten().collect()
+    line.contains(" ? ")
+        || line.starts_with("? ")
+        // s390: `([<00000000b2a9f3b4>] f+0x14/0x80)`.
+        || line.contains("([<")
+        || line.contains("(unreliable)") && !line.contains("+0x")
+        || is_behind()
+}
+
+/// True for the lines of an interrupt's registers within a call trace (x86).
+fn is_register(line: &str) -> bool {
+    let line = line.trim();
+    let line = line.strip_prefix('[').and_then(|line| line.split_once("] ")).map_or(line, |(_, line)| line.trim());
+    let name = line.split(':').next().unwrap_or_default();
+    name == "Code"
+        || (!line.contains("+0x") && (2..=8).contains(&name.len()) && {
+            name.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_') && line.len() > name.len()
+        })
+}
+
+/// Returns the module of `foo+0x12/0x34 [bar]`, in brackets.
+fn module(line: &str) -> Option<String> {
+    let (_, rest) = line.rsplit_once("+0x")?;
+    let name = rest.split_once(" [")?.1.split([']', ' ']).next()?;
+    (!name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')).then(|| format!("[{name}]"))
 }
 
 /// True for a line with nothing but a function, its offset and its module, after the time stamp of the log.
@@ -229,4 +332,41 @@ pub(super) fn function(line: &str) -> Option<String> {
     let name = name.rsplit([' ', ':', ']', '[', '(', '<']).next()?;
     let is_name = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.'));
     is_name.then(|| name.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::said;
+
+    fn of(text: &str) -> String {
+        said(text).unwrap_or_default()
+    }
+
+    #[test]
+    fn uncertain_frames_are_said_to_be_so() {
+        let guesses = "INFO: task job:77 blocked for more than 120 seconds.\nCall Trace:\n [<ffffffff8135067c>] ? mutex_lock+0xff/0x164\n \
+                       [<ffffffff8135056a>] ? walk+0x1a/0x2d\n";
+        assert!(
+            of(guesses).contains("in mutex_lock ← walk (the kernel marks each of these frames as uncertain)"),
+            "{}",
+            of(guesses)
+        );
+        let stale = "BUG: scheduling while atomic: job/0x10000000/29\nCall Trace:\n [<1>] schedule+0x5d/0x7a6\n [<2>] submit+0x84/0x8b\n [<3>] \
+                     get_block+0x0/0xe4\n [<4>] poll+0x0/0xa4\n [<5>] cond_resched+0x29/0x30\n [<6>] write_pages+0x1/0x2d\n [<7>] sync+0x1/0x2\n";
+        assert!(
+            of(stale).contains("in write_pages ← sync (uncertain: this stack contains stale addresses)"),
+            "{}",
+            of(stale)
+        );
+    }
+
+    #[test]
+    fn callers_and_the_module_are_named() {
+        let log = "BUG: soft lockup - CPU#1 stuck for 22s! [job:7]\nCPU: 1 PID: 7 Comm: job\nRIP: 0010:clear+0x7/0x10\nCode: 00 11\nCall Trace:\n \
+                   prep+0x1/0x2\n alloc+0x1/0x2\n fault+0x1/0x2\n walk+0x1/0x2\n get_range+0x1/0x2 [gpu]\n";
+        assert!(of(log).contains("in clear ← prep ← alloc ← fault, called by get_range [gpu]"), "{}", of(log));
+        let ipi = "smp: csd: Detected non-responsive CSD lock (#1) on CPU#2, waiting 5000000032 ns for CPU#03 f+0x0/0x30(0x0).\nCPU: 3 PID: 77 Comm: \
+                   hog\nRIP: 0010:busy+0x12/0x40\n";
+        assert!(of(ipi).contains("; CPU 3 was then shown in busy"), "{}", of(ipi));
+    }
 }

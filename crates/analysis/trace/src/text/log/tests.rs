@@ -145,7 +145,11 @@ fn stacks_of_32_bit_arm_and_the_work_of_a_worker_are_read() {
     let log = "INFO: task kworker/3:1:3160 blocked for more than 120 seconds.\nkworker/3:1     D    0  3160      2 0x00000000\n\
                Workqueue: events poll_values [hwmon]\n[<c0997424>] (__schedule) from [<c0997a94>] (schedule+0x50/0xa8)\n\
                [<c0997a94>] (schedule) from [<c0998fa0>] (__mutex_lock.constprop.5+0x1a8/0x590)\n";
-    assert!(of(log).contains(", in __mutex_lock.constprop.5 (Workqueue: events poll_values [hwmon])"), "{}", of(log));
+    assert!(
+        of(log).contains("for a mutex, whose holder is not in its stack (Workqueue: events poll_values [hwmon])"),
+        "{}",
+        of(log)
+    );
 }
 
 #[test]
@@ -262,19 +266,6 @@ fn a_stall_of_sched_ext_has_what_ran() {
 }
 
 #[test]
-fn the_check_of_a_clock_has_how_far_both_advanced() {
-    let log = "clocksource: timekeeping watchdog on CPU2: Marking clocksource 'tsc' as unstable because the skew is too large:\n\
-               clocksource:                       'hpet' wd_nsec: 0 wd_now: ffd7 wd_last: 40da mask: ffffffff\n\
-               clocksource:                       'tsc' cs_nsec: 471766594285 cs_now: 44f cs_last: 394 mask: ffff\n";
-    let text = of(log);
-    assert!(text.contains("tsc advanced 471.767 s and hpet 0.000 s: either the check came 471.267 s late"), "{text}");
-    let both = log.replace("wd_nsec: 0", "wd_nsec: 471766000000");
-    assert!(of(&both).ends_with("hpet 471.766 s: the check came 471.267 s late"), "{}", of(&both));
-    let skew = log.replace("471766594285", "500700000").replace("wd_nsec: 0", "wd_nsec: 500000000");
-    assert!(of(&skew).ends_with("tsc advanced 0.501 s and hpet 0.500 s"), "{}", of(&skew));
-}
-
-#[test]
 fn every_culprit_of_one_kind_is_said() {
     let log = "[ 5.1] workqueue: poll_a [drm] hogged CPU for >10000us 4 times, consider\n[ 5.2] workqueue: poll_b hogged CPU for >10000us 4 times, consider\n\
                [ 9.1] workqueue: poll_a [drm] hogged CPU for >10000us 8 times, consider\n";
@@ -351,7 +342,11 @@ fn a_reader_that_blocks_rcu_is_said() {
     let named = format!(
         "{seen}rcu: INFO: rcu_preempt detected expedited stalls on CPUs/tasks: {{ P77 }} 21382 jiffies s: 117 root: 0x0/T\n"
     );
-    assert!(of(&named).contains("another report of this log names task P77; where that task is"), "{}", of(&named));
+    assert!(
+        of(&named).contains("another report of this log names task P77; this report does not show where"),
+        "{}",
+        of(&named)
+    );
     let own = seen.replace("0-3):", "0-3): P88");
     assert!(of(&own).contains("read-side section (task P88)"), "{}", of(&own));
     let expedited =
@@ -410,7 +405,7 @@ fn a_helper_is_named_with_its_caller() {
     let bare = "BUG: sleeping function called from invalid context at mm/a.h:419\nin_atomic(): 1, irqs_disabled(): 0, pid: 60, name: tables\nCall Trace:\n\
                 [<80118a88>] cache_alloc+0x44/0x1c0\n[<8e83a6dc>] 0x8e83a6dc\n";
     assert!(
-        of(bare).ends_with("while tables (pid 60) was current, in cache_alloc ← 0x8e83a6dc (without a symbol)"),
+        of(bare).ends_with("while tables (pid 60) was current, in cache_alloc ← 0x8e83a6dc (without a symbol); context: preemption disabled"),
         "{}",
         of(bare)
     );
@@ -466,7 +461,7 @@ fn every_waiting_thread_has_its_place() {
                __mutex_lock+0x4/0x8\n[ 1.0]  unload_one+0x3/0x5\n[ 1.1] INFO: task kworker/u6:6:1514 blocked for more than 122 seconds.\n[ 1.1] \
                Workqueue: health dump_work\n[ 1.1] Call Trace:\n[ 1.1]  __schedule+0x2a/0x59\n[ 1.1]  wait_cfg+0x8/0xe\n[ 1.1]  collect+0x3/0x1c\n";
     let said = of(log);
-    assert!(said.contains("in __mutex_lock ← unload_one; also in the log"), "{said}");
+    assert!(said.contains("in __mutex_lock ← unload_one: it waits there for a mutex, whose holder is not in its stack; also in the log"), "{said}");
     assert!(
         said.contains("1514 blocked for more than 122 seconds.\" in wait_cfg ← collect (Workqueue: health dump_work)"),
         "{said}"

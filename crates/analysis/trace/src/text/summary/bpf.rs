@@ -62,7 +62,10 @@ pub(super) fn criticalstat(head: &str) -> Option<(String, &'static str)> {
         let Some((who, time)) = line.strip_prefix("TASK: ").and_then(|line| line.split_once(" Total Time: ")) else {
             continue;
         };
-        let Some(us) = time.split_whitespace().next().and_then(|us| us.parse::<f64>().ok()) else { continue };
+        let Some(us) = time.split_whitespace().next().and_then(|us| us.trim_end_matches("us").parse::<f64>().ok())
+        else {
+            continue;
+        };
         let end = |line: Option<&str>, key: &str| {
             let (function, caller) = line?.strip_prefix(key)?.trim().split_once(" -> ")?;
             Some(format!("{} ← {}", text(function.as_bytes(), 64), text(caller.as_bytes(), 64)))
@@ -131,13 +134,15 @@ struct Histogram<'a> {
     label: String,
     unit: &'a str,
     buckets: Vec<(String, u64)>,
+    is_bcc: bool,
     /// The lower bound of the last bucket that is not empty.
     worst: f64,
 }
 
 /// Returns the last nonzero bucket of each histogram of bcc (`640 -> 1279 : 1 |***|`) or bpftrace (`[1K, 2K) 7 |@@|`), and the
-/// fullest one.
-pub(super) fn histograms(head: &str) -> Option<String> {
+/// fullest one; also true if rows are missing, because `is_cut` says so or empty rows are the last ones: bcc prints none
+/// after the last one with a count.
+pub(super) fn histograms(head: &str, is_cut: bool) -> Option<(String, bool)> {
     const MOST: usize = 3;
     let mut all: Vec<Histogram> = Vec::new();
     let (mut unit, mut label) = ("", String::new());
@@ -154,7 +159,7 @@ pub(super) fn histograms(head: &str) -> Option<String> {
             (unit, begins) = (of.trim(), true);
         } else if let Some((from, to, count)) = bucket(line).or(wrapped) {
             if std::mem::take(&mut begins) || all.is_empty() {
-                all.push(Histogram { label: label.clone(), unit, buckets: Vec::new(), worst: 0.0 });
+                all.push(Histogram { label: label.clone(), unit, is_bcc: line.contains("->"), ..Histogram::default() });
             }
             if let Some(of) = all.last_mut() {
                 of.worst = if count > 0 { bound(&from) } else { of.worst };
@@ -171,18 +176,22 @@ pub(super) fn histograms(head: &str) -> Option<String> {
     if all.len() > MOST {
         all.sort_by(|a, b| b.worst.total_cmp(&a.worst));
     }
-    let said: Vec<String> = all.iter().filter_map(Histogram::said).take(MOST).collect();
-    (!said.is_empty()).then(|| said.join("; "))
+    let is_cut = is_cut || all.iter().any(|of| of.is_bcc && of.buckets.last().is_some_and(|(_, count)| *count == 0));
+    let said: Vec<String> = all.iter().filter_map(|of| of.said(is_cut)).take(MOST).collect();
+    (!said.is_empty()).then(|| (said.join("; "), is_cut))
 }
 
 impl Histogram<'_> {
-    fn said(&self) -> Option<String> {
+    fn said(&self, is_cut: bool) -> Option<String> {
         let (worst, count) = self.buckets.iter().rfind(|(_, count)| *count > 0)?;
         let times = if *count == 1 { "once".to_owned() } else { format!("{count} times") };
         let all = self.buckets.iter().fold(0u64, |sum, (_, count)| sum.saturating_add(*count));
         let fullest = self.buckets.iter().max_by_key(|(_, count)| *count).filter(|(bucket, _)| bucket != worst);
         let fullest = fullest
-            .map(|(bucket, count)| format!(" (of {all} in all, most are {bucket}: {count})"))
+            .map(|(bucket, count)| {
+                let all = if is_cut { format!("{all} shown") } else { format!("{all} in all") };
+                format!(" (of {all}, most are {bucket}: {count})")
+            })
             .unwrap_or_default();
         let of = format!("{worst}, {times}{fullest}");
         Some(if self.label.is_empty() { of } else { format!("{}: {of}", text(self.label.as_bytes(), 40)) })

@@ -292,12 +292,14 @@ pub(super) fn ltt(head: &str) -> Option<(String, &'static str)> {
 
 /// Recognises tools that measure no latency, by words in one of their lines.
 pub(super) fn other_tools(head: &str) -> Option<(String, &'static str)> {
-    const TOOLS: [(&[&str], &str); 5] = [
+    const TOOLS: [(&[&str], &str); 7] = [
         (
             &["*", " secs ", " => "],
             "perf sched map, which shows what ran where, but not since when a thread was runnable",
         ),
         (&["REFERENCE", "MISS", "HIT%"], "llcstat, which counts misses of the last-level cache by thread"),
+        (&["%Cpu(s):", "% id"], "perf kwork top, which has sums of run times"),
+        (&["sched-in", "run-time", "max-run"], "perf sched timehist --summary, which has run times and no delays"),
         (&["Performance counter stats for"], "perf stat, which has sums of counters"),
         (&["SYSCALL", "COUNT"], "syscount, which has numbers or sums of system calls"),
         (&["# Overhead", "Symbol"], "perf report, which has shares of samples"),

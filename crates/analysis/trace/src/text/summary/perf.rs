@@ -1,0 +1,323 @@
+//! Tables of perf: sched latency, sched timehist, lock contention, kwork.
+
+use super::{EVENTS, RECORD};
+use crate::text::scan::text;
+
+fn worst(head: &str, row: impl Fn(&str) -> Option<(f64, String)>) -> Option<(f64, String)> {
+    head.lines().filter_map(row).max_by(|(a, _), (b, _)| a.total_cmp(b))
+}
+
+/// Parses `kworker/0:1:5 | 1.2 ms | 12 | avg: 0.02 ms | max: 12.30 ms | max start: 123.4 s`; before Linux 5.11 `max
+/// at:`.
+fn latency(row: &str) -> Option<(f64, String)> {
+    let mut columns = row.split('|').map(str::trim);
+    let task = columns.next()?;
+    let value = |column: &str, key: &str| column.strip_prefix(key)?.split_whitespace().next()?.parse::<f64>().ok();
+    let columns: Vec<&str> = columns.collect();
+    let max = columns.iter().find_map(|column| value(column, "max:"))?;
+    let at = columns.iter().find_map(|column| value(column, "max start:").or_else(|| value(column, "max at:")));
+    let at = at.map(|at| format!(" at {at} s")).unwrap_or_default();
+    let average = columns.iter().find_map(|column| value(column, "avg:"));
+    let switches = columns.get(1).and_then(|column| column.parse::<u64>().ok());
+    let often = switches.zip(average).map(|(times, ms)| format!("; {times} switches, {ms} ms on average"));
+    Some((max, format!(" (the longest wait is {max} ms, of {task}{at}{})", often.unwrap_or_default())))
+}
+
+/// Reads the table of perf sched latency.
+pub(super) fn sched_latency(head: &str) -> Option<(String, &'static str)> {
+    head.contains("Runtime ms").then_some(())?;
+    // A mail client breaks the wide rows.
+    let rows: Vec<&str> = head.lines().collect();
+    let joined: String = rows.windows(2).map(|rows| rows.concat() + "\n").collect();
+    let worst = worst(head, latency).or_else(|| worst(&joined, latency)).map(|(_, row)| row).unwrap_or_default();
+    Some((format!("perf sched latency{worst}"), RECORD))
+}
+
+/// A row of perf sched timehist, times in ms.
+struct Slice {
+    off: f64,
+    delay: f64,
+    run: f64,
+    /// Time on another CPU before a migration.
+    before: f64,
+    who: String,
+    time: String,
+}
+
+/// Parses `95.123456 [0001]  app[1234/1230]   0.000  0.015  0.030`: times in ms, waiting for an event, for the CPU, and
+/// running; with -P the time before a migration, too, with --show-prio the priority after the task. With -V letters
+/// precede the task; the stack follows the times.
+fn slice(row: &str, columns: usize, prio: bool) -> Option<Slice> {
+    let (time, rest) = row.trim().split_once(" [")?;
+    let (cpu, rest) = rest.split_once(']')?;
+    time.trim().parse::<f64>().ok()?;
+    let words: Vec<&str> = rest.split_whitespace().collect();
+    let in_ms = |word: &str| word.split_once('.').is_some_and(|(s, ms)| ms.len() == 3 && s.parse::<u64>().is_ok());
+    let are_times = |at: usize| words.get(at..at + columns).is_some_and(|times| times.iter().all(|word| in_ms(word)));
+    let at = (1..words.len()).find(|at| are_times(*at))?;
+    let (task, times) = words.split_at_checked(at)?;
+    let ms = |n: usize| times.get(n).and_then(|ms| ms.parse::<f64>().ok());
+    let from = task.iter().position(|word| !matches!(*word, "s" | "i" | "m" | "-"))?;
+    let task = task.get(from..task.len() - usize::from(prio && task.len() > from + 1))?.join(" ");
+    let cpu: u32 = cpu.parse().ok()?;
+    let before = if columns > 3 { ms(3)? } else { 0.0 };
+    let who = format!("{} on CPU {cpu}", text(task.as_bytes(), 64));
+    Some(Slice { off: ms(0)?, delay: ms(1)?, run: ms(2)?, before, who, time: time.trim().to_owned() })
+}
+
+/// Reads the rows of perf sched timehist.
+pub(super) fn timehist(head: &str) -> Option<(String, &'static str)> {
+    const FEWEST: usize = 2;
+    let has_heading = head.contains("sch delay");
+    let columns = if head.contains("pre-mig time") { 4 } else { 3 };
+    let prio = head.lines().any(|line| line.contains("sch delay") && line.contains(" prio "));
+    let rows: Vec<Slice> = head.lines().filter_map(|row| slice(row, columns, prio)).collect();
+    (has_heading || rows.len() >= FEWEST).then_some(())?;
+    let is_idle = |row: &&Slice| row.who.starts_with("<idle>");
+    let most = |of: fn(&Slice) -> f64| {
+        rows.iter().filter(|row| !is_idle(row)).max_by(|a, b| of(a).total_cmp(&of(b))).filter(|row| of(row) > 0.0)
+    };
+    let Some(worst) = most(|row| row.delay) else {
+        return Some(("perf sched timehist".to_owned(), RECORD));
+    };
+    let Slice { delay, before, who, time, .. } = worst;
+    let moved = match *before > delay / 2.0 {
+        true => format!(", {before} ms of it on another CPU before it was moved"),
+        false => String::new(),
+    };
+    let longer = |what: &str, row: Option<&Slice>, of: fn(&Slice) -> f64, more: &str| {
+        let row = row.filter(|row| of(row) > *delay)?;
+        Some(format!("; the longest {what} is {} ms, of {} until {}{more}", of(row), row.who, row.time))
+    };
+    let run = longer("run", most(|row| row.run), |row| row.run, "").unwrap_or_default();
+    let off =
+        longer("time off the CPU", most(|row| row.off), |row| row.off, ", asleep or preempted").unwrap_or_default();
+    let what =
+        format!("perf sched timehist (the longest wait for a CPU is {delay} ms, of {who} at {time}{moved}{run}{off})");
+    Some((what, RECORD))
+}
+
+/// Parses `19  811.74 ms  621.76 ms  42.72 ms  spinlock  rcu_core+0xec` of perf lock contention; with -t the last two are
+/// a thread.
+pub(super) fn contention(head: &str) -> Option<(String, &'static str)> {
+    struct Wait {
+        total: f64,
+        total_text: String,
+        max: f64,
+        max_text: String,
+        times: u64,
+        who: String,
+    }
+    let mut rows = head.lines().skip_while(|line| !(line.contains("contended") && line.contains("max wait")));
+    let of_threads = rows.next()?.contains("comm");
+    let row = |row: &str| {
+        let words: Vec<&str> = row.split_whitespace().collect();
+        let ns = |value: usize| {
+            let unit = match *words.get(value + 1)? {
+                "ns" => 1.0,
+                "us" => 1e3,
+                "ms" => 1e6,
+                "s" => 1e9,
+                "m" => 60e9,
+                _ => return None,
+            };
+            Some(words.get(value)?.parse::<f64>().ok()? * unit)
+        };
+        let (total, max, _) = (ns(1)?, ns(3)?, ns(5)?);
+        let [what, at @ ..] = words.get(7..)? else { return None };
+        let at = text(at.join(" ").as_bytes(), 80);
+        let is_stub = ["__traceiter_", "trace_contention", "__bpf_trace_"].iter().any(|stub| at.starts_with(stub));
+        let who = match () {
+            () if at.is_empty() => format!("for a {what} whose caller is not in the text"),
+            () if of_threads => format!("of {at} ({what})"),
+            () if is_stub => format!("for a {what}; {at} is the tracepoint's own code, and its caller is not shown"),
+            () => format!("for a {what} in {at}"),
+        };
+        let times: u64 = words.first()?.parse().ok()?;
+        let (total_text, max_text) = (words.get(1..3)?.join(" "), words.get(3..5)?.join(" "));
+        Some(Wait { total, total_text, max, max_text, times, who })
+    };
+    let mut joined: Vec<String> = Vec::new();
+    for line in rows {
+        // A mail client breaks the row before its last column.
+        match joined
+            .last_mut()
+            .filter(|last| !line.trim().is_empty() && line.split_whitespace().count() <= 2 && last.ends_with(' '))
+        {
+            Some(last) => last.push_str(line.trim()),
+            None => joined.push(format!("{} ", line.trim())),
+        }
+    }
+    let rows: Vec<Wait> = joined.iter().filter_map(|line| row(line)).collect();
+    let worst = rows.iter().max_by(|a, b| a.max.total_cmp(&b.max))?;
+    let most = rows.iter().max_by(|a, b| a.total.total_cmp(&b.total))?;
+    let (wait, who) = (&worst.max_text, &worst.who);
+    let times = if worst.times == 1 { "1 wait".to_owned() } else { format!("{} waits", worst.times) };
+    let sum = match most.who == worst.who {
+        true => String::new(),
+        false => format!("; the largest sum is {} in {} waits, {}", most.total_text, most.times, most.who),
+    };
+    let what = format!(
+        "perf lock contention (the longest wait is {wait} of {times}, {who}{sum}); it does not show who held the lock"
+    );
+    Some((what, EVENTS))
+}
+
+/// Parses `1811186.987785  1811186.987843  [0006]  (s)RCU:9  0.058  0.645` of perf kwork timehist: start and end in s, CPU,
+/// work, runtime and, if known, delay in ms.
+pub(super) fn kwork(head: &str) -> Option<(String, &'static str)> {
+    struct Row {
+        run: f64,
+        delay: Option<f64>,
+        who: String,
+    }
+    const FEWEST: usize = 2;
+    let row = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let time = |n: usize| words.get(n).filter(|word| word.contains('.'))?.parse::<f64>().ok();
+        let (start, _) = (time(0)?, time(1)?);
+        let cpu: u32 = words.get(2)?.strip_prefix('[')?.strip_suffix(']')?.parse().ok()?;
+        let at = (4..words.len()).find(|n| time(*n).is_some())?;
+        let name = text(words.get(3..at)?.join(" ").as_bytes(), 64);
+        Some(Row { run: time(at)?, delay: time(at + 1), who: format!("{name} on CPU {cpu} at {start:.6}") })
+    };
+    let rows: Vec<Row> = head.lines().filter_map(row).collect();
+    (rows.len() >= FEWEST).then_some(())?;
+    let longest = rows.iter().max_by(|a, b| a.run.total_cmp(&b.run))?;
+    let delays = rows.iter().filter_map(|row| Some((row.delay?, &row.who)));
+    let delay = delays.max_by(|(a, _), (b, _)| a.total_cmp(b));
+    let delay = delay.map(|(ms, who)| format!("the longest delay before the start is {ms} ms, of {who}; "));
+    let (delay, Row { run, who, .. }) = (delay.unwrap_or_default(), longest);
+    let what = format!(
+        "perf kwork timehist ({delay}the longest run is {run} ms, of {who}); it does not show what ran on the CPU before a late start"
+    );
+    Some((what, EVENTS))
+}
+
+/// Parses tables with `|` between columns and a column `Max delay` or `Max runtime`: perf kwork latency and report.
+pub(super) fn kwork_tables(head: &str) -> Option<(String, &'static str)> {
+    let columns = |line: &str| line.trim().trim_matches('|').split('|').map(|part| part.trim().to_owned()).collect();
+    let is_max = |name: &String| {
+        let name = name.to_ascii_lowercase();
+        name.starts_with("max ") && !["start", "end", " at"].iter().any(|other| name.ends_with(other))
+    };
+    let mut lines = head.lines();
+    let heading: Vec<String> = lines.by_ref().map(columns).find(|line: &Vec<String>| line.iter().any(is_max))?;
+    let (at, cpu) = (heading.iter().position(is_max)?, heading.iter().position(|name| name == "Cpu"));
+    let row = |line: &str| {
+        let row: Vec<String> = columns(line);
+        (row.len() == heading.len()).then_some(())?;
+        let value = row.get(at)?.clone();
+        let (figure, unit) = value.split_once(' ')?;
+        let scale = match unit {
+            "ns" => 1e-3,
+            "us" | "usec" => 1.0,
+            "ms" | "msec" => 1e3,
+            "s" => 1e6,
+            _ => return None,
+        };
+        let cpu = cpu.and_then(|at| row.get(at)?.parse::<u32>().ok()).map(|cpu| format!(" on CPU {cpu}"));
+        let who = format!("{}{}", text(row.first()?.as_bytes(), 64), cpu.unwrap_or_default());
+        Some((figure.parse::<f64>().ok()? * scale, value, who))
+    };
+    let (_, value, who) = lines.filter_map(row).max_by(|(a, ..), (b, ..)| a.total_cmp(b))?;
+    let what = heading.get(at)?.to_ascii_lowercase();
+    Some((format!("a table (the largest {} is {value}, of {who})", text(what.as_bytes(), 20)), EVENTS))
+}
+
+/// Parses `perf trace -s`: ` app (123), 12 events, 5.0%` and below it `read  12  0  8.123  0.001  0.6  7.9  12.3%`: calls,
+/// errors, then total, minimum, average and maximum in ms.
+pub(super) fn trace_summary(head: &str) -> Option<(String, &'static str)> {
+    head.contains("Summary of events").then_some(())?;
+    let mut who = String::new();
+    let mut worst: Option<(f64, String)> = None;
+    for line in head.lines().map(str::trim) {
+        if let Some((name, _)) = line.split_once("), ").filter(|(_, rest)| rest.contains(" events")) {
+            who = format!("{})", text(name.as_bytes(), 40));
+            continue;
+        }
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let times: Vec<f64> =
+            words.iter().skip(1).filter(|word| word.contains('.')).filter_map(|word| word.parse().ok()).collect();
+        let (Some(call), [_, _, _, max, ..]) = (words.first(), times.as_slice()) else { continue };
+        if worst.as_ref().is_none_or(|(most, _)| max > most) {
+            worst = Some((*max, format!("{} of {who}", text(call.as_bytes(), 32))));
+        }
+    }
+    let (ms, what) = worst?;
+    Some((format!("perf trace -s (the longest call took {ms} ms, {what}); time asleep counts as well"), EVENTS))
+}
+
+/// Parses perf lock report: ` &rq->lock  12345  120  1.20 us  144.00 us  18.20 us  300 ns` below `Name  acquired
+/// contended  avg wait  total wait  max wait  min wait`.
+pub(super) fn lock_report(head: &str) -> Option<(String, &'static str)> {
+    const WORDS: usize = 10;
+    let is_head = |line: &&str| line.contains("acquired") && line.contains("contended") && line.contains("max wait");
+    head.lines().find(is_head)?;
+    let row = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let (name, figures) = words.split_at_checked(words.len().checked_sub(WORDS)?)?;
+        let scale = match *figures.get(7)? {
+            "ns" => 1.0,
+            "us" => 1e3,
+            "ms" => 1e6,
+            "s" => 1e9,
+            _ => return None,
+        };
+        let (max, times) = (figures.get(6)?, figures.get(1)?.parse::<u64>().ok()?);
+        let said = format!("{max} {} of {times} waits, for {}", figures.get(7)?, text(name.join(" ").as_bytes(), 64));
+        Some((max.parse::<f64>().ok()? * scale, said))
+    };
+    let rows = head.lines().skip_while(|line| !is_head(line)).skip(1).filter_map(row);
+    let (_, said) = rows.max_by(|(a, _), (b, _)| a.total_cmp(b))?;
+    Some((format!("perf lock report (the longest wait is {said}); it does not show who held the lock"), EVENTS))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::summary;
+
+    fn said(text: &str) -> String {
+        summary(text.as_bytes()).map(|error| error.to_string()).unwrap_or_default()
+    }
+
+    #[test]
+    fn kwork_has_delays_and_runs() {
+        let rows = " 11.976062  11.976327  [0000]  (s)RCU:9   0.266   0.114\n 11.987785  11.987843  [0006]  (s)RCU:9  0.058  0.645\n 11.991295  \
+                    11.991407  [0002]  eth0:10   0.112\n";
+        let kwork = said(rows);
+        assert!(
+            kwork.contains(
+                "delay before the start is 0.645 ms, of (s)RCU:9 on CPU 6 at 11.987785; the longest run is 0.266 ms"
+            ),
+            "{kwork}"
+        );
+        let table = "  Kwork Name  | Cpu  | Avg delay | Count | Max delay  | Max delay start  |\n  (s)TIMER:1  | 0002 |  0.018 ms |  100  |   4.301 ms \
+                     |  44.464071 s |\n";
+        assert!(said(table).contains("the largest max delay is 4.301 ms, of (s)TIMER:1 on CPU 2"), "{}", said(table));
+    }
+
+    #[test]
+    fn timehist_with_stacks_and_without_a_heading() {
+        let rows = " 57.725101 [0003]     s   echo[12]      0.011      0.000      0.072    __cond_resched <- dput\n 57.727175 [0003]     s   echo[12]  \
+                    0.186      0.008      1.888    exit_to_user_mode_loop <- do_syscall_64\n";
+        let said = said(rows);
+        assert!(
+            said.contains("wait for a CPU is 0.008 ms, of echo[12] on CPU 3 at 57.727175; the longest run is 1.888 ms"),
+            "{said}"
+        );
+        assert!(said.contains("the longest time off the CPU is 0.186 ms"), "{said}");
+    }
+
+    #[test]
+    fn locks_and_calls() {
+        let broken = "contended   total wait     max wait     avg wait         type   caller\n  61     12.50 m       2.30 ms    121.22 us     spinlock   \
+                      \nkthread+0x160\n  78   8.23 ms    209.87 us    105.47 us     rwlock:W   do_exit+0x378\n";
+        assert!(said(broken).contains("is 2.30 ms of 61 waits, for a spinlock in kthread+0x160"), "{}", said(broken));
+        let report = "  Name   acquired  contended     avg wait   total wait     max wait     min wait\n event_mutex   123   3    812.00 us      2.43 ms   \
+                      2.30 ms     20 us\n";
+        assert!(said(report).contains("the longest wait is 2.30 ms of 3 waits, for event_mutex"), "{}", said(report));
+        let calls = " Summary of events:\n\n dd (5021), 2004 events, 99.8%\n\n   write  500  0  12.345  0.001  0.025  8.901  12.34%\n";
+        assert!(said(calls).contains("the longest call took 8.901 ms, write of dd (5021)"), "{}", said(calls));
+    }
+}
