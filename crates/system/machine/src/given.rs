@@ -93,11 +93,9 @@ impl Given {
         self.kinds.insert(kind, name.to_owned());
         match kind {
             Kind::Kconfig => {
-                let is_defconfig =
-                    kind::file_name(name).contains("defconfig") && !text.contains("Automatically generated");
-                let marked = format!("{}{text}", KernelConfig::DEFCONFIG);
-                let bytes = if is_defconfig { marked.as_bytes() } else { bytes };
-                self.put(CONFIG, bytes, name.to_owned());
+                let mark = kind::mark(name).filter(|_| !text.contains("Automatically generated"));
+                let marked = mark.map(|mark| format!("{mark}{text}").into_bytes());
+                self.put(CONFIG, marked.as_deref().unwrap_or(bytes), name.to_owned());
             }
             Kind::Cmdline => self.text = Some(text),
             Kind::ConfigTxt => self.put(CONFIG_TXT, bytes, name.to_owned()),
@@ -239,8 +237,6 @@ impl Given {
     }
 }
 
-/// Returns the machine name that `uname -m` prints (UTS_MACHINE of arch/*/Makefile), for the architectures that rules
-/// use; `arm` if the version of the processor is unknown.
 /// Whether one text is a command line and the other a log of a boot with that line.
 fn are_line_and_log(a: &str, b: &str) -> bool {
     let line = |text: &str| crate::boot_file_cmdline(text).unwrap_or_else(|| text.trim().to_owned());
@@ -248,6 +244,8 @@ fn are_line_and_log(a: &str, b: &str) -> bool {
     is_log(a) != is_log(b) && line(a) == line(b)
 }
 
+/// Returns the machine name that `uname -m` prints (UTS_MACHINE of arch/*/Makefile), for the architectures that rules
+/// use; `arm` if the version of the processor is unknown.
 fn architecture(config: &KernelConfig) -> Option<&'static str> {
     let is = |option: &str| config.is_on(option);
     Some(match kconfig_known::architecture(config)? {
@@ -274,10 +272,13 @@ fn architecture(config: &KernelConfig) -> Option<&'static str> {
 }
 
 /// Returns the words of `uname -v` that the build derives from the configuration (init/Makefile, preempt-flag and
-/// smp-flag), without build number and time. `None` if the configuration is truncated and does not determine them.
-/// Before Linux
+/// smp-flag), without build number and time. `None` if the configuration is truncated and does not determine them,
+/// or is a fragment. Before Linux
 /// 5.18 there is no PREEMPT_DYNAMIC (commit 51d72596c870).
 fn version_words(config: &KernelConfig) -> Option<&'static str> {
+    if config.is_fragment() {
+        return None;
+    }
     if config.is_on("PREEMPT_RT") || config.is_on("PREEMPT_RT_FULL") {
         return Some("PREEMPT_RT");
     }
