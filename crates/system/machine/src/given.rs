@@ -65,6 +65,9 @@ impl Given {
     /// several lines or the kernel ignores it.
     pub const LINES: &str = "/given/cmdline";
 
+    /// Path of what the boot loader's file shows about the board: present if it is no Raspberry Pi.
+    pub const BOARD: &str = "/given/board";
+
     /// The board's model if config.txt is given without the model.
     pub const SOME_PI: &str = "Raspberry Pi (which one is not given)";
 
@@ -102,7 +105,7 @@ impl Given {
             Kind::Model => self.put(MODEL, bytes, name.to_owned()),
         }
         self.tell();
-        if self.kinds.contains_key(&Kind::ConfigTxt) && !self.kinds.contains_key(&Kind::Model) {
+        if self.kinds.contains_key(&Kind::ConfigTxt) && self.read(MODEL) == Read::NotGiven {
             self.put(MODEL, Given::SOME_PI.as_bytes(), "config.txt (it is a Raspberry Pi's)".to_owned());
         }
         Ok(kind)
@@ -146,7 +149,7 @@ impl Given {
     fn tell(&mut self) {
         let name = |kind| self.kinds.get(&kind).cloned().unwrap_or_default();
         let (config, cmdline) = (name(Kind::Kconfig), name(Kind::Cmdline));
-        for path in [RELEASE, ARCH, VERSION, REALTIME] {
+        for path in [RELEASE, ARCH, VERSION, REALTIME, Given::BOARD] {
             self.remove(path);
         }
         if let Some(text) = self.text.clone() {
@@ -161,6 +164,17 @@ impl Given {
                 if !crate::is_preempt_rt(version) {
                     self.set(REALTIME, Read::Absent, format!("{cmdline} (no PREEMPT_RT)"));
                 }
+            }
+            if let Some(machine) = crate::boot_log::logged_machine(&text).filter(|_| self.read(ARCH) == Read::NotGiven)
+            {
+                self.put(ARCH, machine.as_bytes(), format!("{cmdline} (architecture)"));
+            }
+            if let Some(model) = crate::boot_log::logged_model(&text).filter(|_| !self.kinds.contains_key(&Kind::Model))
+            {
+                self.put(MODEL, model.as_bytes(), cmdline.clone());
+            }
+            if crate::boot_script::is_other_board(&text) {
+                self.put(Given::BOARD, b"no Raspberry Pi", cmdline.clone());
             }
             if let Some(records) = crate::boot_log::log_records(&text) {
                 self.put(LOG, records.as_bytes(), cmdline.clone());

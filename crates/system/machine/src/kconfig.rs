@@ -131,7 +131,10 @@ impl KernelConfig {
             lines: named.iter().map(|(_, at)| *at).collect(),
             whole: is_whole(&file),
             is_defconfig,
-            is_fragment: !is_defconfig && !is_made && (file.starts_with(KernelConfig::FRAGMENT) || is_written),
+            is_fragment: !is_defconfig
+                && !is_made
+                && named.len() < WHOLE
+                && (file.starts_with(KernelConfig::FRAGMENT) || is_written),
             version,
             release,
         })
@@ -309,6 +312,9 @@ fn is_made(text: &str) -> bool {
             || line.contains("Automatically generated make config: don't edit")
     })
 }
+
+/// Number of options from which on a file is a whole configuration, perhaps with lines added by hand.
+const WHOLE: usize = 1000;
 
 /// Returns true if a line has a form that Kconfig never writes: `CONFIG_X=n`, an option commented out, or a comment that
 /// is no title of a menu, which stands between two lines with only `#`.

@@ -103,6 +103,8 @@ fn a_fragment_decides_nothing_that_it_does_not_mention() {
     assert!(config(by_hand).is_fragment() && named(by_hand).is_fragment() && !named(by_hand).is_defconfig());
     assert!(config("CONFIG_A=y\nCONFIG_B=y\nCONFIG_C=y\n\n# tracing\n# CONFIG_D=y\n").is_fragment());
     assert!(config(&format!("{}CONFIG_A=y\n", KernelConfig::FRAGMENT)).is_fragment());
+    let whole: String = (0..2000).map(|at| format!("CONFIG_A{at}=y\n")).collect();
+    assert!(!config(&format!("{whole}# mine\nCONFIG_B=n\n")).is_fragment());
     // Part of what Kconfig writes.
     assert!(
         !config("CONFIG_A=y\n\n#\n# Timers\n#\nCONFIG_NO_HZ=y\n# end of Timers\n# CONFIG_C is not set\n").is_fragment()
