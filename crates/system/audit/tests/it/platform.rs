@@ -91,6 +91,13 @@ fn a_boot_scripts_file_is_a_part_of_the_line() {
 }
 
 #[test]
+fn a_kernel_without_dynamic_preemption_needs_another_build() {
+    let text = "CONFIG_S390=y\nCONFIG_PREEMPT_NONE=y\n# CONFIG_PREEMPT_DYNAMIC is not set\n";
+    let said = fix(&findings(&[("config", text, None)]), "kernel-preempt-dynamic");
+    assert!(said.contains("CONFIG_PREEMPT=y") && !said.contains("PREEMPT_RT"), "{said}");
+}
+
+#[test]
 fn a_file_that_the_kernel_lacks_is_not_written() {
     let text = "# Linux/x86 6.6.1 Kernel Configuration\nCONFIG_X86_64=y\nCONFIG_PREEMPT_VOLUNTARY=y\nCONFIG_PREEMPT_DYNAMIC=y\n# CONFIG_PREEMPT_RT is not set\n";
     let fixed = |more: &str| {
