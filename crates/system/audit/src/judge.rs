@@ -1,6 +1,7 @@
 use crate::plan::{conditions, ignored, kept, misfit};
+use crate::probes::kernel::release;
 use crate::reading::{Gap, Reading};
-use crate::rule::{Action, Case, Fix, Gate, NOT_HERE, Need, Rule, SUPPORTED, When};
+use crate::rule::{Action, Case, Fix, Gate, NOT_HERE, Need, ON_WSL, Rule, SUPPORTED, When, line};
 use crate::say;
 use crate::sight::{Notes, Sight};
 use crate::truth::Truth;
@@ -43,19 +44,35 @@ pub(crate) fn judge(rule: &Rule, severity: Severity, sight: &Sight) -> Finding {
 /// Returns the line of a fix. If one of its command-line changes has no effect on this kernel, the line ends with the
 /// reason; if this kernel is unknown, it ends with the kernels that have the parameters.
 fn advice(rule: &Rule, sight: &Sight, fix: &Fix) -> Option<String> {
-    let line = fix.line()?;
-    let inert = fix.first().iter().find_map(|action| {
+    // What takes effect at the next boot is the fix if the file to write does not exist.
+    let actions = if lacks_file(sight, &fix.now) && !fix.persist.is_empty() { &fix.persist } else { fix.first() };
+    let line = line(actions)?;
+    let inert = actions.iter().find_map(|action| {
         let added = action.added().find_map(|word| misfit(sight, word).filter(|misfit| misfit.is_certain));
         let removed = || action.removed().find_map(|name| kept(sight, name));
         added.or_else(removed).or_else(|| rule.changes_line(action).then(|| ignored(sight)).flatten())
     });
-    let needs: Vec<String> =
-        fix.first().iter().flat_map(Action::added).flat_map(|word| conditions(sight, word)).collect();
+    let needs: Vec<String> = actions.iter().flat_map(Action::added).flat_map(|word| conditions(sight, word)).collect();
     Some(match inert {
         Some(misfit) => format!("{line}{NOT_HERE}{})", misfit.why),
         None if !needs.is_empty() => format!("{line}{SUPPORTED}{})", needs.join(", ")),
+        None if actions.iter().any(|action| rule.changes_line(action)) && is_wsl(sight) => format!("{line}{ON_WSL}"),
         None => line,
     })
+}
+
+fn is_wsl(sight: &Sight) -> bool {
+    sight.text("/proc/sys/kernel/osrelease", &mut Notes::default()).is_ok_and(|release| release.contains("microsoft"))
+}
+
+/// Returns true if an action writes a file of the scheduler's debug folder, which the configuration leaves out:
+/// kernel/sched/build_utility.c includes debug.c only with SCHED_DEBUG, up to Linux 6.14.
+fn lacks_file(sight: &Sight, actions: &[Action]) -> bool {
+    let is_off = |option| sight.option(option, &mut Notes::default()).is_ok_and(|value| value.text() == "n");
+    let is_old = || release(sight, &mut Notes::default()).is_ok_and(|(major, minor, _)| (major, minor) < (6, 15));
+    let is_below =
+        |folder| actions.iter().any(|action| matches!(action, Action::Write { file, .. } if file.starts_with(folder)));
+    is_below("/sys/kernel/debug/sched/") && (is_off("DEBUG_FS") || (is_off("SCHED_DEBUG") && is_old()))
 }
 
 /// A rule and its readings. Files are read only when a condition or a sentence needs them.

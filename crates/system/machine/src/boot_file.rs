@@ -200,9 +200,9 @@ mod tests {
             (
                 "uname_r=5.10\ncmdline=coherent_pool=1M isolcpus=1\noptargs=quiet\n",
                 BootFile::Environment,
-                "coherent_pool=1M isolcpus=1 quiet",
+                "coherent_pool=1M isolcpus=1 quiet ${script}",
             ),
-            ("verbosity=1\nextraargs=isolcpus=3\n", BootFile::Environment, "isolcpus=3"),
+            ("verbosity=1\nextraargs=isolcpus=3\n", BootFile::Environment, "isolcpus=3 ${script}"),
             (
                 "[    0.0] Linux\n[    0.1] Kernel command line: ro isolcpus=2\n[ 0.2] x\n",
                 BootFile::Log,
@@ -232,7 +232,8 @@ mod tests {
                 "setenv bootargs rw\nif test -n \"${x}\"; then\n\tsetenv bootargs \"${bootargs} isolcpus=2\" ;\nelse setenv bootargs a; fi\nsetenv bootargs ${bootargs} isolcpus=3\n",
                 "rw ${condition} ${condition} isolcpus=3",
             ),
-            ("default_kernel_opts=\"quiet isolcpus=2\"\n", "quiet isolcpus=2"),
+            ("default_kernel_opts=\"quiet isolcpus=2\"\n", "quiet isolcpus=2 ${script}"),
+            ("bootargs=console=ttyS0 root=${dev}\n", "console=ttyS0 root=${dev}"),
             (
                 "C=2-3\nGRUB_CMDLINE_LINUX_DEFAULT=\"isolcpus=${C} nohz_full=$C a=$D\"\n",
                 "isolcpus=2-3 nohz_full=2-3 a=$D",

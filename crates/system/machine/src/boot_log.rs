@@ -108,6 +108,51 @@ fn message(line: &str) -> &str {
     }
 }
 
+/// Beginnings of messages that only one architecture prints, with the machine (`uname -m`): arch/arm64/kernel/setup.c,
+/// arch/arm/kernel/setup.c, arch/s390/kernel/setup.c, arch/riscv/kernel/sbi.c.
+const MACHINES: &[(&str, &str)] = &[
+    ("Booting Linux on physical CPU 0x0000000000 [", "aarch64"),
+    ("CPU: ARMv6-compatible processor ", "armv6l"),
+    ("CPU: ARMv7 Processor ", "armv7l"),
+    ("SBI specification v", "riscv64"),
+    ("setup: Linux is running ", "s390x"),
+];
+
+/// Beginnings of the names of compilers for one architecture, with the machine.
+const COMPILERS: &[(&str, &str)] = &[
+    ("(aarch64-", "aarch64"),
+    ("(i686-", "i686"),
+    ("(loongarch64-", "loongarch64"),
+    ("(powerpc64le-", "ppc64le"),
+    ("(riscv64-", "riscv64"),
+    ("(s390x-", "s390x"),
+    ("(x86_64-", "x86_64"),
+];
+
+/// Returns the machine (`uname -m`) that a log shows: by the compiler in the banner, or by messages of one architecture.
+/// A 32-bit kernel of x86 also prints its low memory (arch/x86/mm/init_32.c).
+pub(crate) fn logged_machine(text: &str) -> Option<&'static str> {
+    if !is_log(text) {
+        return None;
+    }
+    let any = |is: &dyn Fn(&str) -> bool| text.lines().map(message).any(is);
+    let banner = text.lines().map(message).rfind(|message| message.starts_with("Linux version ")).unwrap_or_default();
+    let by_compiler = || COMPILERS.iter().find(|(part, _)| banner.contains(part)).map(|(_, machine)| *machine);
+    let by_message = || MACHINES.iter().find(|(begin, _)| any(&|message| message.starts_with(begin))).map(|(_, m)| *m);
+    let of_x86 = || {
+        let begins = ["BIOS-provided physical RAM map:", "BIOS-e820: ", "KERNEL supported cpus:", "x86/fpu: "];
+        any(&|message| begins.iter().any(|begin| message.starts_with(begin)))
+    };
+    let is_32 = || any(&|message| message.ends_with("LOWMEM available."));
+    by_compiler().or_else(by_message).or_else(|| of_x86().then(|| if is_32() { "i686" } else { "x86_64" }))
+}
+
+/// Returns the device tree's model in a log (drivers/of/fdt.c; arch/arm and arch/arm64 print it).
+pub(crate) fn logged_model(text: &str) -> Option<&str> {
+    let model = |line| message(line).split_once("Machine model: ").map(|(_, model): (_, &str)| model.trim());
+    text.lines().filter(|_| is_log(text)).find_map(model).filter(|model| !model.is_empty())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -147,6 +192,23 @@ mod tests {
         let twice = "[0] Linux version 5.1 (x)\n[0] Kernel command line: a\n[0] Linux version 5.2 (x)\n[0] Kernel command line: b\n";
         assert_eq!(records(twice).as_deref(), Some("6,0,0,-;Linux version 5.2 (x)\n6,1,0,-;Kernel command line: b\n"));
         assert_eq!(log_records("GRUB_CMDLINE_LINUX=a\n"), None);
+    }
+
+    #[test]
+    fn a_log_shows_the_machine() {
+        for (message, expected) in [
+            ("BIOS-e820: [mem 0x0-0x9fbff] usable", Some("x86_64")),
+            ("BIOS-e820: [mem 0x0-0x9fbff] usable\n[0] 887MB LOWMEM available.", Some("i686")),
+            ("Booting Linux on physical CPU 0x0000000000 [0x410fd034]", Some("aarch64")),
+            ("CPU: ARMv7 Processor [413fc082] revision 2 (ARMv7), cr=10c5387d", Some("armv7l")),
+            ("Linux version 6.1 (a@b) (riscv64-linux-gnu-gcc (Debian) 12.2) #1 SMP", Some("riscv64")),
+            ("Linux version 6.1 (a@b) (gcc (Debian) 12.2) #1 SMP", None),
+        ] {
+            let log = format!("[0] {message}\n[0] Kernel command line: ro\n");
+            assert_eq!(logged_machine(&log), expected, "{message}");
+        }
+        let log = "[0] OF: fdt: Machine model: TI AM335x BeagleBone Black\n[0] Kernel command line: ro\n";
+        assert_eq!(logged_model(log), Some("TI AM335x BeagleBone Black"));
     }
 
     #[test]

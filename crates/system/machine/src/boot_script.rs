@@ -27,15 +27,26 @@ pub(crate) fn unquoted(value: &str) -> Option<String> {
     quote.is_none().then(|| text.trim_end().to_owned())
 }
 
-/// Returns the value if the line sets a variable that boot scripts of BeagleBone, Armbian and others pass to the
-/// kernel. `APPEND` is used by boxes with Amlogic processors, `default_kernel_opts` by Alpine.
-pub(crate) fn environment(line: &str) -> Option<String> {
+/// Returns the variable and its value if the line sets one that boot scripts of BeagleBone, Armbian and others pass to
+/// the kernel. `APPEND` is used by boxes with Amlogic processors, `default_kernel_opts` by Alpine.
+pub(crate) fn environment(line: &str) -> Option<(&str, String)> {
     const NAMES: &[&str] =
         &["cmdline", "optargs", "bootargs", "extraargs", "extraboardargs", "APPEND", "default_kernel_opts"];
     let (name, value) = line.trim().split_once('=')?;
     // In a Raspberry Pi's config.txt, `cmdline=` names the file.
     let is_one = NAMES.contains(&name) && !value.ends_with(".txt");
-    is_one.then(|| value.strip_prefix('"').and_then(|value| value.strip_suffix('"')).unwrap_or(value).to_owned())
+    let value = || value.strip_prefix('"').and_then(|value| value.strip_suffix('"')).unwrap_or(value).to_owned();
+    is_one.then(|| (name, value()))
+}
+
+/// Returns true for an environment of U-Boot that names the device tree or the overlays of a board other than a
+/// Raspberry Pi, whose device trees are called bcm27….dtb or bcm28….dtb: uEnv.txt of BeagleBones, armbianEnv.txt.
+pub(crate) fn is_other_board(text: &str) -> bool {
+    const NAMES: &[&str] = &["dtb", "fdtfile", "overlay_prefix"];
+    text.lines().filter_map(|line| line.trim().split_once('=')).any(|(name, value)| {
+        let is_tree = NAMES.contains(&name) && !value.is_empty() && !value.contains("bcm2") && !value.contains('$');
+        is_tree || name.starts_with("uboot_overlay") || name == "enable_uboot_overlays"
+    })
 }
 
 /// Returns the value of `setenv bootargs …` or `env set bootargs …`.
@@ -65,6 +76,9 @@ pub(crate) fn commands(line: &str) -> Vec<&str> {
 /// Stands for the words that a script adds only under a condition.
 const CONDITIONAL: &str = "${condition}";
 
+/// Stands for the words that the boot script adds to those of the environment.
+const SCRIPT: &str = "${script}";
+
 /// Returns the command line that a boot script sets. The last of several `setenv bootargs` counts; it may refer to the
 /// value set by earlier ones. The effect of one inside an `if` is unknown.
 pub(crate) fn script(text: &str) -> String {
@@ -92,7 +106,12 @@ pub(crate) fn script(text: &str) -> String {
     let of_grub: Vec<String> = text.lines().filter_map(grub_variable).filter_map(unquoted).collect();
     // The file that starts the kernel uses them, with others.
     let others = if of_grub.is_empty() { "" } else { CONDITIONAL };
-    let all = text.lines().filter_map(environment).chain(of_grub).chain([set, others.to_owned()]);
+    let of_env: Vec<(&str, String)> = text.lines().filter_map(environment).collect();
+    // Only bootargs is the whole line; U-Boot's script adds the root file system, consoles and others to the rest.
+    let is_part = set.is_empty() && of_env.iter().any(|(name, _)| *name != "bootargs");
+    let script = if is_part { SCRIPT } else { "" };
+    let of_env = of_env.into_iter().map(|(_, value)| value);
+    let all = of_env.chain(of_grub).chain([set, others.to_owned(), script.to_owned()]);
     let all: Vec<String> = all.map(|part| part.trim().to_owned()).filter(|part| !part.is_empty()).collect();
     filled(&all.join(" "), &assigned(text))
 }

@@ -65,6 +65,9 @@ impl Given {
     /// several lines or the kernel ignores it.
     pub const LINES: &str = "/given/cmdline";
 
+    /// Path of what the boot loader's file shows about the board: present if it is no Raspberry Pi.
+    pub const BOARD: &str = "/given/board";
+
     /// The board's model if config.txt is given without the model.
     pub const SOME_PI: &str = "Raspberry Pi (which one is not given)";
 
@@ -93,18 +96,16 @@ impl Given {
         self.kinds.insert(kind, name.to_owned());
         match kind {
             Kind::Kconfig => {
-                let is_defconfig =
-                    kind::file_name(name).contains("defconfig") && !text.contains("Automatically generated");
-                let marked = format!("{}{text}", KernelConfig::DEFCONFIG);
-                let bytes = if is_defconfig { marked.as_bytes() } else { bytes };
-                self.put(CONFIG, bytes, name.to_owned());
+                let mark = kind::mark(name).filter(|_| !text.contains("Automatically generated"));
+                let marked = mark.map(|mark| format!("{mark}{text}").into_bytes());
+                self.put(CONFIG, marked.as_deref().unwrap_or(bytes), name.to_owned());
             }
             Kind::Cmdline => self.text = Some(text),
             Kind::ConfigTxt => self.put(CONFIG_TXT, bytes, name.to_owned()),
             Kind::Model => self.put(MODEL, bytes, name.to_owned()),
         }
         self.tell();
-        if self.kinds.contains_key(&Kind::ConfigTxt) && !self.kinds.contains_key(&Kind::Model) {
+        if self.kinds.contains_key(&Kind::ConfigTxt) && self.read(MODEL) == Read::NotGiven {
             self.put(MODEL, Given::SOME_PI.as_bytes(), "config.txt (used only by a Raspberry Pi)".to_owned());
         }
         Ok(kind)
@@ -148,7 +149,7 @@ impl Given {
     fn tell(&mut self) {
         let name = |kind| self.kinds.get(&kind).cloned().unwrap_or_default();
         let (config, cmdline) = (name(Kind::Kconfig), name(Kind::Cmdline));
-        for path in [RELEASE, ARCH, VERSION, REALTIME] {
+        for path in [RELEASE, ARCH, VERSION, REALTIME, Given::BOARD] {
             self.remove(path);
         }
         if let Some(text) = self.text.clone() {
@@ -163,6 +164,17 @@ impl Given {
                 if !crate::is_preempt_rt(version) {
                     self.set(REALTIME, Read::Absent, format!("{cmdline} (no PREEMPT_RT)"));
                 }
+            }
+            if let Some(machine) = crate::boot_log::logged_machine(&text).filter(|_| self.read(ARCH) == Read::NotGiven)
+            {
+                self.put(ARCH, machine.as_bytes(), format!("{cmdline} (architecture)"));
+            }
+            if let Some(model) = crate::boot_log::logged_model(&text).filter(|_| !self.kinds.contains_key(&Kind::Model))
+            {
+                self.put(MODEL, model.as_bytes(), cmdline.clone());
+            }
+            if crate::boot_script::is_other_board(&text) {
+                self.put(Given::BOARD, b"no Raspberry Pi", cmdline.clone());
             }
             if let Some(records) = crate::boot_log::log_records(&text) {
                 self.put(LOG, records.as_bytes(), cmdline.clone());
@@ -247,6 +259,8 @@ fn are_line_and_log(a: &str, b: &str) -> bool {
     is_log(a) != is_log(b) && line(a) == line(b)
 }
 
+/// Returns the machine name that `uname -m` prints (UTS_MACHINE of arch/*/Makefile), for the architectures that rules
+/// use; `arm` if the version of the processor is unknown.
 fn architecture(config: &KernelConfig) -> Option<&'static str> {
     let is = |option: &str| config.is_on(option);
     Some(match kconfig_known::architecture(config)? {
@@ -273,10 +287,13 @@ fn architecture(config: &KernelConfig) -> Option<&'static str> {
 }
 
 /// Returns the words of `uname -v` that the build derives from the configuration (init/Makefile, preempt-flag and
-/// smp-flag), without build number and time. `None` if the configuration is truncated and does not determine them.
-/// Before Linux
+/// smp-flag), without build number and time. `None` if the configuration is truncated and does not determine them,
+/// or is a fragment. Before Linux
 /// 5.18 there is no PREEMPT_DYNAMIC (commit 51d72596c870).
 fn version_words(config: &KernelConfig) -> Option<&'static str> {
+    if config.is_fragment() {
+        return None;
+    }
     if config.is_on("PREEMPT_RT") || config.is_on("PREEMPT_RT_FULL") {
         return Some("PREEMPT_RT");
     }

@@ -20,6 +20,7 @@ pub struct KernelConfig {
     lines: Box<[u32]>,
     whole: bool,
     is_defconfig: bool,
+    is_fragment: bool,
     version: Option<String>,
     /// `None` if unknown, or if the kernel may contain backported options of later releases.
     release: Option<Release>,
@@ -62,6 +63,9 @@ impl KernelConfig {
     /// Prepended to the text of a file that is named as a defconfig (`make savedefconfig`): options it omits have their
     /// default.
     pub(crate) const DEFCONFIG: &str = "# defconfig\n";
+
+    /// Prepended to the text of a file that is named as a fragment.
+    pub(crate) const FRAGMENT: &str = "# fragment\n";
 
     /// Returns the possible locations of the configuration of kernel `release`, most reliable first: /proc/config.gz
     /// always belongs to the running kernel, the others only by name.
@@ -116,6 +120,10 @@ impl KernelConfig {
         named.sort_unstable();
         let version = version(&file);
         let release = version.as_deref().filter(|version| is_mainline(version)).and_then(series);
+        let is_made = is_made(&file);
+        let is_written = !is_made && is_written(&file);
+        let is_defconfig = !file.starts_with(KernelConfig::FRAGMENT)
+            && (first_lines(&file).any(|line| line.starts_with('#') && line.contains(GENERATED)) || is_saved(&file));
         (!named.is_empty()).then(|| KernelConfig {
             path: path.to_owned(),
             head: first_lines(&file).collect::<Vec<_>>().join("\n"),
@@ -123,9 +131,11 @@ impl KernelConfig {
             // Not into_iter(): the collected list would keep the memory of this one.
             lines: named.iter().map(|(_, at)| *at).collect(),
             whole: is_whole(&file),
-            is_defconfig: file.starts_with(KernelConfig::DEFCONFIG)
-                || first_lines(&file).any(|line| line.starts_with('#') && line.contains(GENERATED))
-                || is_saved(&file),
+            is_defconfig,
+            is_fragment: !is_defconfig
+                && !is_made
+                && named.len() < WHOLE
+                && (file.starts_with(KernelConfig::FRAGMENT) || is_written),
             version,
             release,
         })
@@ -195,7 +205,7 @@ impl KernelConfig {
         }
         match self.line(option) {
             Some((at, value)) => self.overruled(option, at, value).map(|why| ("n".to_owned(), why)),
-            None => kconfig_defaults::of(option, self),
+            None => kconfig_defaults::of(option, self).or_else(|| Some(("n".to_owned(), lacks(option, self)?))),
         }
     }
 
@@ -211,6 +221,12 @@ impl KernelConfig {
 
     pub(crate) fn is_defconfig(&self) -> bool {
         self.is_defconfig
+    }
+
+    /// Returns true if the file was written by hand, to be merged into another configuration (merge_config.sh of
+    /// scripts/kconfig): a later file may overrule its options, and Kconfig drops those with a dependency that is off.
+    pub fn is_fragment(&self) -> bool {
+        self.is_fragment
     }
 
     /// Returns true if an option whose name begins with `prefix` is `y`.
@@ -231,8 +247,11 @@ fn option_at(text: &str, at: u32) -> Option<(&str, &str)> {
     text.get(usize::try_from(at).ok()?..)?.lines().next()?.split_once('=')
 }
 
+/// Number of lines of the heading.
+const HEAD: usize = 4;
+
 fn first_lines(text: &str) -> impl Iterator<Item = &str> {
-    text.lines().take(4)
+    text.lines().take(HEAD)
 }
 
 /// Returns the option and the value of a line; the value of `# CONFIG_X is not set` is `n`. A last line without a line
@@ -258,16 +277,16 @@ fn unquoted(value: &str) -> &str {
 /// to a recorded machine, which has selected options only. The end of a menu without its beginning, and a line such as
 /// `[...]`, show that lines are missing in between.
 fn is_whole(text: &str) -> bool {
-    let head = || first_lines(text);
-    // The second form ended with Linux 2.6.39.
-    let is_made = head().any(|line| {
-        line.contains("Automatically generated file; DO NOT EDIT.")
-            || line.contains("Automatically generated make config: don't edit")
-    });
-    let is_chosen = head().any(|line| line.contains("(cut "));
-    if !is_made || is_chosen || !text.ends_with('\n') {
+    let is_chosen = first_lines(text).any(|line| line.contains("(cut "));
+    if !is_made(text) || is_chosen {
         return false;
     }
+    // The last line of a text without a line end may be cut.
+    let text = match text.strip_suffix('\n') {
+        Some(_) => text,
+        None if text.ends_with("\n# end of Kernel hacking") => text,
+        None => return false,
+    };
     let (mut begun, mut ended) = (BTreeSet::new(), BTreeSet::new());
     for line in text.lines() {
         if let Some(menu) = line.strip_prefix("# end of ") {
@@ -288,8 +307,38 @@ fn is_whole(text: &str) -> bool {
     if ended.is_empty() { is_old() } else { ended.contains(last) }
 }
 
-/// Number of options below which a file without a heading may be a fragment. The smallest defconfigs in arch/ with
-/// which a board boots have about this number.
+/// Returns true if the file has the heading that Kconfig writes; the second form ended with Linux 2.6.39.
+fn is_made(text: &str) -> bool {
+    first_lines(text).any(|line| {
+        line.contains("Automatically generated file; DO NOT EDIT.")
+            || line.contains("Automatically generated make config: don't edit")
+    })
+}
+
+/// Number of options from which on a file is a whole configuration, perhaps with lines added by hand.
+const WHOLE: usize = 1000;
+
+/// Returns true if a line has a form that Kconfig never writes: `CONFIG_X=n`, an option commented out, or a comment that
+/// is no title of a menu, which stands between two lines with only `#`.
+fn is_written(text: &str) -> bool {
+    let mut before = "";
+    text.lines().enumerate().any(|(at, line)| {
+        let above = std::mem::replace(&mut before, line);
+        match line.strip_prefix('#') {
+            None => line.starts_with("CONFIG_") && line.ends_with("=n"),
+            Some("") => false,
+            Some(_) if at < HEAD => false,
+            Some(words) => {
+                let words = words.trim_start();
+                let is_off = words.starts_with("CONFIG_") && words.ends_with(" is not set");
+                !is_off && !words.starts_with("end of ") && above != "#"
+            }
+        }
+    })
+}
+
+/// Number of options below which a file without a heading may be a fragment. The smallest defconfigs of arch/ that a
+/// board boots have about as many.
 const SAVED: usize = 80;
 
 /// The first options of init/Kconfig, which is the first menu of every architecture; powerpc and mips have the choice of
@@ -312,18 +361,23 @@ const FIRST: &[&str] = &[
 ];
 
 /// Recognises what `make savedefconfig` writes: options only, in the order of Kconfig. Fragments are shorter, have
-/// comments, are sorted by name, or begin with other options.
+/// comments or `=n`, are sorted by name, or begin with other options. A file that is named as a defconfig may be short,
+/// and may have comments.
 fn is_saved(text: &str) -> bool {
+    let is_named = text.starts_with(KernelConfig::DEFCONFIG);
     let mut names: Vec<&str> = Vec::new();
     for (at, line) in text.split_inclusive('\n').enumerate() {
         match assignment(line) {
+            Some(_) if line.trim_end().ends_with("=n") => return false,
             Some((name, _)) => names.push(name),
-            None if line.trim().is_empty() || (at < 4 && line.starts_with('#')) => {}
+            None if is_named || line.trim().is_empty() || (at < HEAD && line.starts_with('#')) => {}
             None => return false,
         }
     }
     let first = names.iter().take(16).filter(|name| FIRST.contains(name)).count();
-    names.len() >= SAVED && first >= 2 && !names.is_sorted()
+    // The order of Kconfig descends about as often as it ascends.
+    let descents = names.windows(2).filter(|pair| matches!(pair, [a, b] if a > b)).count();
+    is_named || (names.len() >= SAVED && first >= 2 && descents * 8 > names.len())
 }
 
 /// Text that precedes the release series in the first line of Armbian's defconfigs.

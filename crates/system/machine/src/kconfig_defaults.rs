@@ -25,11 +25,18 @@ const DEPENDS: &[(&str, &str)] = &[
     ("LOCKDEP", "DEBUG_KERNEL"),
     ("LOCK_STAT", "DEBUG_KERNEL"),
     ("PROVE_LOCKING", "DEBUG_KERNEL"),
+    ("DETECT_HUNG_TASK", "DEBUG_KERNEL"),
+    ("HARDLOCKUP_DETECTOR", "DEBUG_KERNEL"),
+    ("LATENCYTOP", "DEBUG_KERNEL"),
+    ("LOCKUP_DETECTOR", "DEBUG_KERNEL"),
+    ("SOFTLOCKUP_DETECTOR", "DEBUG_KERNEL"),
+    ("WQ_WATCHDOG", "DEBUG_KERNEL"),
     ("FUNCTION_TRACER", "FTRACE"),
     ("HWLAT_TRACER", "FTRACE"),
     ("IRQSOFF_TRACER", "FTRACE"),
     ("OSNOISE_TRACER", "FTRACE"),
     ("PREEMPT_TRACER", "FTRACE"),
+    ("PREEMPT_TRACER", "PREEMPTION"),
     ("SCHED_TRACER", "FTRACE"),
     ("TIMERLAT_TRACER", "FTRACE"),
     ("CPU_ISOLATION", "SMP"),
@@ -90,18 +97,50 @@ const OFF: &[&str] = &[
     "TIMERLAT_TRACER",
 ];
 
-/// Options of [`OFF`], each with the options that select it: lib/Kconfig.debug, kernel/trace/Kconfig.
+/// Options of [`OFF`] with those that may select them: lib/Kconfig.debug.
 const SELECTED_BY: &[(&str, &[&str])] = &[
-    ("DEBUG_LOCK_ALLOC", &["DEBUG_WW_MUTEX_SLOWPATH", "LOCK_STAT", "PROVE_LOCKING"]),
     ("DEBUG_MUTEXES", LOCKS),
     ("DEBUG_RT_MUTEXES", LOCKS),
     ("DEBUG_RWSEMS", LOCKS),
     ("DEBUG_SPINLOCK", LOCKS),
     ("DEBUG_WW_MUTEX_SLOWPATH", &["PROVE_LOCKING"]),
-    ("FUNCTION_TRACER", &["STACK_TRACER"]),
+];
+
+/// Options with others that select them or depend on them, so that one of those determines that the option is on:
+/// kernel/trace/Kconfig, lib/Kconfig.debug, init/Kconfig, kernel/Kconfig.preempt, kernel/time/Kconfig.
+const IMPLIED_BY: &[(&str, &[&str])] = &[
+    ("CGROUPS", &["CGROUP_SCHED", "RT_GROUP_SCHED", "SCHED_AUTOGROUP"]),
+    ("CGROUP_SCHED", &["RT_GROUP_SCHED", "SCHED_AUTOGROUP"]),
+    ("CPU_ISOLATION", &["NO_HZ_FULL"]),
+    ("DEBUG_LOCK_ALLOC", &["DEBUG_WW_MUTEX_SLOWPATH", "LOCK_STAT", "PROVE_LOCKING"]),
+    ("FUNCTION_TRACER", &["DYNAMIC_FTRACE", "FUNCTION_GRAPH_TRACER", "FUNCTION_PROFILER", "STACK_TRACER"]),
     ("LOCKDEP", LOCKS),
     ("OSNOISE_TRACER", &["TIMERLAT_TRACER"]),
+    ("PREEMPTION", &["PREEMPT", "PREEMPT_BUILD", "PREEMPT_LAZY", "PREEMPT_RT"]),
+    ("RCU_NOCB_CPU", &["NO_HZ_FULL"]),
+    ("TRACE_IRQFLAGS", &["IRQSOFF_TRACER", "PROVE_LOCKING"]),
+    (
+        "TRACING",
+        &[
+            "BLK_DEV_IO_TRACE",
+            "FTRACE_SYSCALLS",
+            "FUNCTION_TRACER",
+            "GENERIC_TRACER",
+            "HWLAT_TRACER",
+            "IRQSOFF_TRACER",
+            "KPROBE_EVENTS",
+            "OSNOISE_TRACER",
+            "PREEMPT_TRACER",
+            "SCHED_TRACER",
+            "STACK_TRACER",
+            "TIMERLAT_TRACER",
+            "UPROBE_EVENTS",
+        ],
+    ),
 ];
+
+/// Options without a prompt, with all that select them.
+const ONLY_BY: &[(&str, &[&str])] = &[("LOCKDEP", &["DEBUG_LOCK_ALLOC", "LOCK_STAT", "PROVE_LOCKING"])];
 
 const LOCKS: &[&str] = &["DEBUG_LOCK_ALLOC", "DEBUG_WW_MUTEX_SLOWPATH", "LOCK_STAT", "PROVE_LOCKING"];
 
@@ -115,6 +154,13 @@ pub(crate) fn selected(option: &str, config: &KernelConfig) -> Option<(&'static 
         "PREEMPT_RCU" if is_rt && is_new => Some(("y", "by PREEMPT_RT")),
         _ => None,
     }
+}
+
+/// Returns true if nothing selects PREEMPTION (kernel/Kconfig.preempt).
+fn is_not_preemptible(config: &KernelConfig) -> bool {
+    let off = |name: &str| config.get(name) == Setting::Off;
+    let is_one = config.is_on("PREEMPT_NONE") || config.is_on("PREEMPT_VOLUNTARY");
+    is_one && off("PREEMPT_DYNAMIC") && off("PREEMPT_RT")
 }
 
 /// Returns the value of an option that is not mentioned, and the reason.
@@ -138,10 +184,6 @@ pub(crate) fn of(option: &str, config: &KernelConfig) -> Option<(String, &'stati
     if config.is_whole() {
         return None;
     }
-    // kernel/time/Kconfig selects them.
-    if matches!(option, "RCU_NOCB_CPU" | "CPU_ISOLATION") && on("NO_HZ_FULL") {
-        return Some(("y".to_owned(), "NO_HZ_FULL selects it"));
-    }
     // arch/*/Kconfig: of these there is no other kernel, NR_CPUS is 1 without SMP, and the tick's mode depends on it.
     if option == "SMP"
         && (matches!(architecture(config), Some("arm64" | "s390"))
@@ -164,6 +206,22 @@ pub(crate) fn of(option: &str, config: &KernelConfig) -> Option<(String, &'stati
     }
     if DEPENDS.iter().any(|(name, needs)| *name == option && config.get(needs) == Setting::Off) {
         return Some(("n".to_owned(), "not set: its dependency is off"));
+    }
+    let listed = |table: &'static [(&str, &'static [&'static str])]| {
+        table.iter().find(|(name, _)| *name == option).map_or(&[][..], |(_, others)| *others)
+    };
+    if listed(IMPLIED_BY).iter().any(|name| on(name)) {
+        return Some(("y".to_owned(), "by an option that needs it"));
+    }
+    let selecting = listed(ONLY_BY);
+    if !selecting.is_empty() && selecting.iter().all(|name| config.get(name) == Setting::Off) {
+        return Some(("n".to_owned(), "not set: no option that selects it is on"));
+    }
+    if option == "PREEMPTION" && is_not_preemptible(config) {
+        return Some(("n".to_owned(), "not set: no option that selects it is on"));
+    }
+    if choice(option).iter().any(|name| on(name)) {
+        return Some(("n".to_owned(), "not set: another option of the choice is on"));
     }
     // drivers/cpufreq/Kconfig.
     if option == "CPU_FREQ" && choice("CPU_FREQ_DEFAULT_GOV_PERFORMANCE").iter().any(|name| on(name)) {
@@ -193,7 +251,6 @@ pub(crate) fn of(option: &str, config: &KernelConfig) -> Option<(String, &'stati
         // arch/*/Kconfig: no default. Others select it on powerpc and mips.
         "SMP" => matches!(architecture(config), Some("x86" | "arm" | "riscv")).then_some("n"),
         "CPU_ISOLATION" => matches!(config.get("SMP"), Setting::Is(_)).then_some("y"),
-        "CGROUPS" | "CGROUP_SCHED" if on("SCHED_AUTOGROUP") => Some("y"),
         "NO_HZ_COMMON" => Some(if on("NO_HZ") || on("NO_HZ_IDLE") || on("NO_HZ_FULL") { "y" } else { "n" }),
         // On by default with HAVE_PREEMPT_DYNAMIC_CALL, which x86 selects (kernel/Kconfig.preempt).
         "PREEMPT_DYNAMIC" => architecture(config).is_some_and(|arch| arch != "x86").then_some("n"),

@@ -116,13 +116,26 @@ const PREFIXES: &[(&str, &str)] = &[
 const ARM: &[&str] =
     &["AEABI", "ARM_APPENDED_DTB", "ARM_ATAG_DTB_COMPAT", "ARM_LPAE", "ARM_THUMB", "ARM_THUMBEE", "ARM_UNWIND"];
 
-/// Options of arch/loongarch/Kconfig and of arch/riscv/Kconfig.errata that no other architecture has.
+/// Options of arch/loongarch/Kconfig, of Kconfig.errata and Kconfig.socs below arch/riscv, and of drivers/s390 that no
+/// other architecture has.
 const OTHERS: &[(&str, &str)] = &[
+    ("ARCH_ANDES", "riscv"),
+    ("ARCH_CANAAN", "riscv"),
+    ("ARCH_MICROCHIP_POLARFIRE", "riscv"),
+    ("ARCH_SIFIVE", "riscv"),
+    ("ARCH_SPACEMIT", "riscv"),
+    ("ARCH_STARFIVE", "riscv"),
+    ("ARCH_THEAD", "riscv"),
     ("CPU_HAS_LASX", "loongarch"),
     ("CPU_HAS_LSX", "loongarch"),
     ("ERRATA_ANDES", "riscv"),
     ("ERRATA_SIFIVE", "riscv"),
     ("ERRATA_THEAD", "riscv"),
+    ("SOC_MICROCHIP_POLARFIRE", "riscv"),
+    ("SOC_SIFIVE", "riscv"),
+    ("SOC_STARFIVE", "riscv"),
+    ("SOC_VIRT", "riscv"),
+    ("ZCRYPT", "s390"),
 ];
 
 /// Returns the only architecture that the names of the options fit; `None` if there are several.

@@ -41,8 +41,8 @@ pub use boot_log::{CUT_OFF, LOG_PART};
 pub use built_in::BuiltIn;
 pub use cmdline::{SHORTEST_CMDLINE, first_parameter, longest_cmdline, may_repeat, parameter, parameters, scrub};
 pub use facts::{
-    Virtualisation, co_kernel, default_preemption, facts, facts_with, is_preempt_rt, preemption_mode, rt_group_sched,
-    virtualisation,
+    Distribution, Virtualisation, co_kernel, default_preemption, facts, facts_with, is_preempt_rt,
+    kernels_distribution, preemption_mode, rt_group_sched, virtualisation,
 };
 pub use given::{Given, GivenError, Kind};
 pub use kconfig::{ConfigError, KernelConfig, Setting, config_text};

@@ -98,6 +98,13 @@ fn since(key: &str) -> Option<&'static [Since]> {
     }
 }
 
+/// Returns true for a parameter that only kernels for x86 have, or one of a module that only PCs use.
+pub(crate) fn is_x86_only(word: &str) -> bool {
+    let of_module = ["i915.", "intel_idle.", "kvm_amd.", "kvm_intel."].iter().any(|begin| word.starts_with(begin));
+    // intel_iommu= exists on ia64, too, which Linux no longer supports.
+    of_module || key(word) == "intel_iommu" || since(&key(word)) == Some(X86)
+}
+
 fn names(since: &[Since]) -> String {
     since.iter().map(|(name, ..)| *name).collect::<Vec<_>>().join(", ")
 }

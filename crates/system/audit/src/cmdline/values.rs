@@ -73,6 +73,28 @@ const LISTS: &[(&str, &[&str])] = &[
 /// Names of the clocksources of x86, Arm and guests; small boards have others.
 const CLOCKS: &[&str] = &["tsc", "hpet", "acpi_pm", "jiffies", "pit", "kvm-clock", "arch_sys_counter"];
 
+/// Returns true if the queries, separated by `;`, consist of pairs and flags (ddebug_tokenize() and ddebug_parse_query()
+/// of lib/dynamic_debug.c; Documentation/admin-guide/dynamic-debug-howto.rst).
+fn is_query(value: &str) -> bool {
+    const WORDS: &[&str] = &["class", "file", "format", "func", "line", "module"];
+    let is_fine = |query: &str| {
+        let mut quote = None;
+        let is_end = |c: char| {
+            match quote {
+                Some(open) if c == open => quote = None,
+                None if matches!(c, '"' | '\'') => quote = Some(c),
+                _ => {}
+            }
+            quote.is_none() && c.is_ascii_whitespace()
+        };
+        let words: Vec<&str> = query.split(is_end).filter(|word| !word.is_empty()).collect();
+        let Some((flags, pairs)) = words.split_last() else { return true };
+        let is_flags = flags.starts_with(['+', '-', '=']);
+        is_flags && pairs.chunks(2).all(|pair| matches!(pair, [word, _] if WORDS.contains(word)))
+    };
+    value.split([';', '\n']).all(is_fine)
+}
+
 /// Describes the effect of a value that the parameter does not support, as a sentence. `release` is `None` if unknown.
 pub(crate) fn refused(word: &str, release: Option<Release>) -> Option<String> {
     let (_, value) = word.split_once('=')?;
@@ -94,6 +116,10 @@ pub(crate) fn refused(word: &str, release: Option<Release>) -> Option<String> {
         return Some(format!("Linux ignores `{other}` of `{shown}`, which is not a value of {name}{hint}"));
     }
     match name.as_str() {
+        // ddebug_parse_query() of lib/dynamic_debug.c.
+        "dyndbg" if !is_query(value) => Some(format!(
+            "`{shown}` is rejected, as a query has pairs such as `module NAME`, and then flags such as `+p`: nothing is printed"
+        )),
         // get_option() of lib/cmdline.c requires a number.
         "loglevel" if number(value).is_none() => Some(format!(
             "`{shown}` is rejected, because it is not a number: the level remains that of the kernel's configuration"

@@ -36,7 +36,7 @@ pub(super) const PROBES: &[Probe] = &[
     Probe { name: "unknown-parameters-reported", with: &[], reads: &[&[LOG], CONFIG_READS], run: reported },
     // Length in bytes, including the part beyond the kernel's limit.
     Probe { name: "command-line-length", with: &[], reads: &[&[CMDLINE]], run: length },
-    // `yes`, `close`, `no`; if the limit is unknown `not-on-some` (32-bit Arm) or `not-on-most`, `close-on-some`.
+    // `yes`, `close`, `no`; `far` if words with variables are unknown, but the others leave three quarters to them; if the limit is unknown `not-on-some` (32-bit Arm) or `not-on-most`, `close-on-some`.
     Probe { name: "command-line-fits", with: &[], reads: &[&[CMDLINE, ARCH, RELEASE], CONFIG_READS], run: fits },
     // Words, or their ends, beyond the kernel's limit.
     Probe { name: "command-line-cut", with: &[], reads: &[&[CMDLINE, ARCH, RELEASE], CONFIG_READS], run: cut_off },
@@ -201,11 +201,19 @@ fn of_others(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
         all.retain(|sentence| before.insert(sentence.clone()));
         let more = sight.cmdline().map(|line| idle_lists(sight, &line)).unwrap_or_default();
         all.extend(more.into_iter().filter(|sentence| !before.contains(sentence)));
+        all.extend(overridden_expedition(sight, &words));
         all
     });
     let reading = listed(found);
     notes.add("/proc/cmdline: without effect", reading.show());
     reading
+}
+
+/// rcu_normal overrides rcu_expedited, and a real-time kernel sets it after boot.
+fn overridden_expedition(sight: &Sight, words: &[String]) -> Option<String> {
+    let word = words.iter().find(|word| names::key(word) == "rcupdate.rcu_expedited" && !asks_nothing(word))?;
+    let is_normal = super::rcu::mode(sight, &With::new(), &mut Notes::default()) == Reading::word("normal");
+    is_normal.then(|| format!("`{word}` has no effect after boot, as grace periods are normal ones then"))
 }
 
 fn variables(sight: &Sight, _: &With, _: &mut Notes) -> Reading {
@@ -235,17 +243,18 @@ fn undecided(sight: &Sight, _: &With, _: &mut Notes) -> Reading {
 
 /// Returns the command line as given, not truncated to the length that the kernel accepts.
 fn whole(sight: &Sight) -> Result<String, Gap> {
+    let line = known_part(sight)?;
+    sight.variables().first().map_or(Ok(line), |word| Err(meaning(word)))
+}
+
+/// Like [`whole`], but words with variables may stand for more.
+fn known_part(sight: &Sight) -> Result<String, Gap> {
     sight.cmdline()?;
-    let read = sight.machine.read(CMDLINE);
-    let line = read.text().unwrap_or_default().trim_end();
-    match sight.variables().first() {
-        Some(word) => Err(meaning(word)),
-        None => Ok(line.to_owned()),
-    }
+    Ok(sight.machine.read(CMDLINE).text().unwrap_or_default().trim_end().to_owned())
 }
 
 fn length(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
-    match whole(sight) {
+    match known_part(sight) {
         Ok(line) => {
             notes.add(CMDLINE, format!("{} bytes", line.len()));
             Reading::One(Ok(number(line.len())))
@@ -263,9 +272,12 @@ const MAX: (usize, usize) = (2047, 1023);
 const CLOSE: usize = 147;
 
 fn fits(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
-    let length = match whole(sight) {
-        Ok(line) => line.len(),
-        Err(gap) => {
+    let length = match (whole(sight), known_part(sight)) {
+        (Ok(line), _) => line.len(),
+        (Err(_), Ok(part)) if part.len() <= longest_cmdline(sight.machine).unwrap_or(MAX.1) / 4 => {
+            return Reading::word("far");
+        }
+        (Err(gap), _) => {
             notes.add(&gap.source, gap.cause.describe());
             return Reading::gap(gap);
         }

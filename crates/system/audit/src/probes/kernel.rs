@@ -120,6 +120,8 @@ fn preemption(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     Reading::gap(gap)
 }
 
+const NOT_DYNAMIC: &str = "preempt is supported only by kernels built with PREEMPT_DYNAMIC";
+
 /// Returns whether this kernel supports preempt=. Without a configuration, `uname -v` identifies kernels with
 /// PREEMPT_DYNAMIC since 5.18 (commit 51d72596c870).
 fn preempt_parameter(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
@@ -128,6 +130,8 @@ fn preempt_parameter(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
         Ok((major, minor, _)) => (major, minor),
         Err(gap) => {
             let of_none = arch.and_then(|arch| arches::lacks_on("preempt", None, &arch));
+            let is_out = sight.option("PREEMPT_DYNAMIC", notes).is_ok_and(|value| value.text() == "n");
+            let of_none = of_none.or_else(|| is_out.then(|| NOT_DYNAMIC.to_owned()));
             return of_none.map_or_else(|| Reading::gap(gap), Reading::word);
         }
     };
@@ -148,7 +152,7 @@ fn preempt_parameter(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     };
     match is_built {
         Some(true) => Reading::word("known"),
-        Some(false) => Reading::word("preempt is supported only by kernels built with PREEMPT_DYNAMIC"),
+        Some(false) => Reading::word(NOT_DYNAMIC),
         None => Reading::gap(Gap::new("CONFIG_PREEMPT_DYNAMIC", Cause::Missing)),
     }
 }

@@ -22,6 +22,7 @@ mod network;
 mod offload;
 mod open_lists;
 mod partitions;
+mod platform;
 mod ranges;
 mod raspberry;
 mod rcu;
@@ -105,6 +106,7 @@ const PROBES: &[&[Probe]] = &[
     network::PROBES,
     offload::PROBES,
     partitions::PROBES,
+    platform::PROBES,
     ranges::PROBES,
     raspberry::PROBES,
     rcu::PROBES,

@@ -17,9 +17,10 @@ pub(super) const PROBES: &[Probe] = &[
 ];
 
 /// Determines which grace periods the command line requests. rcu_normal overrides rcu_expedited
-/// (synchronize_rcu_expedited). A real-time kernel sets rcu_normal after boot (commit 8b9a0ecc7ef5), and accepts
-/// rcu_normal_after_boot=0 only with NO_HZ_FULL.
-fn mode(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
+/// (synchronize_rcu_expedited). A real-time kernel sets rcu_normal after boot
+/// (commit 8b9a0ecc7ef5; from 4.9 to 5.10 "rcu: enable rcu_normal_after_boot by default for RT" of the real-time
+/// patches), and accepts rcu_normal_after_boot=0 only with NO_HZ_FULL.
+pub(super) fn mode(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     let absent = || Reading::gap(Gap::new(NORMAL, Cause::Absent));
     if !sight.text(NORMAL, &mut Notes::default()).is_err_and(|gap| gap.is_not_given()) {
         return absent();
@@ -28,8 +29,10 @@ fn mode(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
         Ok(version) => is_preempt_rt(&version),
         Err(gap) => return Reading::gap(gap),
     };
-    // In earlier releases the real-time patches did this.
-    if is_rt && !release(sight, &mut Notes::default()).is_ok_and(|(major, minor, _)| (major, minor) >= (5, 11)) {
+    let is_since = |since| release(sight, &mut Notes::default()).is_ok_and(|(major, minor, _)| (major, minor) >= since);
+    // Whether the patched kernel accepts rcu_normal_after_boot=0 depends on the patch.
+    let is_asked = || sight.asked("rcupdate.rcu_normal_after_boot", &mut Notes::default()) != Ok(None);
+    if is_rt && (!is_since((4, 9)) || (!is_since((5, 11)) && is_asked())) {
         return absent();
     }
     let mut number = |name: &str| -> Result<Option<i64>, Gap> {

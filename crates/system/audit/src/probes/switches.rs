@@ -146,7 +146,11 @@ fn those(sight: &Sight, what: &str, notes: &mut Notes, is_one: impl Fn(&str) -> 
 fn is_switched_on(word: &str, names: &[&str]) -> bool {
     let key = key(word);
     let fits = |name: &&str| if name.ends_with('.') { key.starts_with(name) } else { key == *name };
-    (names.iter().any(fits) || (key.ends_with(".dyndbg") && names.contains(&"dyndbg"))) && !is_off(word)
+    // A query that is rejected enables nothing.
+    let is_refused = || key == "dyndbg" && values::refused(word, None).is_some();
+    (names.iter().any(fits) || (key.ends_with(".dyndbg") && names.contains(&"dyndbg")))
+        && !is_off(word)
+        && !is_refused()
 }
 
 fn is_off(word: &str) -> bool {

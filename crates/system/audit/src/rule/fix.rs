@@ -26,9 +26,14 @@ impl Fix {
 
     /// Formats [`Fix::first`] as one line to type.
     pub fn line(&self) -> Option<String> {
-        let lines: Vec<String> = self.first().iter().map(Action::line).collect();
-        (!lines.is_empty()).then(|| lines.join("; "))
+        line(self.first())
     }
+}
+
+/// Formats actions as one line to type.
+pub(crate) fn line(actions: &[Action]) -> Option<String> {
+    let lines: Vec<String> = actions.iter().map(Action::line).collect();
+    (!lines.is_empty()).then(|| lines.join("; "))
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -66,7 +71,10 @@ pub(crate) const NOT_HERE: &str = " (not here: ";
 /// Introduces the list of kernels that have the parameters of a fix, at the end of its line.
 pub(crate) const SUPPORTED: &str = " (supported: ";
 
-/// Prefix of the line of a fix that is possible only on the container's host.
+/// Ends a fix that changes the command line under WSL 2.
+pub(crate) const ON_WSL: &str = " (WSL: by kernelCommandLine= in .wslconfig, which adds words but removes none)";
+
+/// Begins the line of a fix that is impossible inside a container.
 pub(crate) const ON_THE_HOST: &str = "on the host: ";
 
 impl Action {

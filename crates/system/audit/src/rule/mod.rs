@@ -9,7 +9,7 @@ mod test;
 
 use fix::ON_THE_HOST;
 pub use fix::{Action, Fix};
-pub(crate) use fix::{NOT_HERE, SUPPORTED};
+pub(crate) use fix::{NOT_HERE, ON_WSL, SUPPORTED, line};
 pub use group::Group;
 pub use load::RuleError;
 
@@ -182,9 +182,13 @@ impl Rule {
         let own = self.cases.iter().filter(|case| case.state == finding.state).filter_map(|case| case.fix.as_ref());
         // Without FAIL, WARN or UNKNOWN no finding carries its fix.
         let carries = matches!(finding.state, State::Fail | State::Warn | State::Unknown);
-        let line = finding.fix.as_deref().and_then(|line| line.split(NOT_HERE).next()?.split(SUPPORTED).next());
+        let line = finding
+            .fix
+            .as_deref()
+            .and_then(|line| line.split(NOT_HERE).next()?.split(SUPPORTED).next()?.split(ON_WSL).next());
         let line = line.map(|line| line.strip_prefix(ON_THE_HOST).unwrap_or(line));
-        let mut fitting = own.filter(|fix| carries && fix.line().as_deref() == line);
+        let mut fitting =
+            own.filter(|fix| carries && (fix.line().as_deref() == line || fix::line(&fix.persist).as_deref() == line));
         fitting.next().unwrap_or(&self.fix)
     }
 

@@ -161,5 +161,8 @@ pub(crate) fn meaning(word: &str) -> Gap {
     if word.contains(CUT_OFF) {
         return Gap::new("the end of the command line, which the log omits", Cause::NotGiven);
     }
+    if word == "${script}" {
+        return Gap::new("the words that the boot loader's script adds", Cause::NotGiven);
+    }
     Gap::new(format!("what `{}` stands for", scrub(word)), Cause::NotGiven)
 }

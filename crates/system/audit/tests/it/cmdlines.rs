@@ -257,7 +257,8 @@ fn variables_of_boot_scripts_are_no_values() {
         ("isolcpus=${cpus}", FLAGS, State::Skip),
         ("isolcpus=${cpus}", LISTS, State::Skip),
         ("${extraargs} isolcpus=2", FLAGS, State::Pass),
-        ("${extraargs}", "cmdline-length", State::Skip),
+        ("${extraargs}", "cmdline-length", State::Pass),
+        (&format!("{} ${{extraargs}}", "a=1 ".repeat(150)), "cmdline-length", State::Skip),
     ] {
         let findings = audit(&line(words));
         assert_eq!(of(&findings, id).state, state, "{words} {id}: {}", of(&findings, id).summary);

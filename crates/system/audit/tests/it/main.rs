@@ -4,5 +4,6 @@ mod config_txt;
 mod docs;
 mod given;
 mod machines;
+mod platform;
 mod rules;
 mod unreadable;

@@ -1,10 +1,12 @@
 mod board;
 mod co_kernel;
 mod cpu;
+mod distribution;
 mod preemption;
 mod virt;
 
 pub use co_kernel::co_kernel;
+pub use distribution::{Distribution, kernels_distribution};
 pub use preemption::{default_preemption, is_preempt_rt, preemption_mode};
 pub use virt::{Virtualisation, virtualisation};
 

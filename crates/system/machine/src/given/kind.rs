@@ -48,6 +48,16 @@ pub(super) fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
+/// Returns the mark of a configuration that is named as a defconfig or as a fragment, for merge_config.sh of
+/// scripts/kconfig, kernel-yocto or Buildroot.
+pub(super) fn mark(name: &str) -> Option<&'static str> {
+    let name = file_name(name).to_ascii_lowercase();
+    if name.contains("fragment") || [".cfg", ".frag", ".scc"].iter().any(|end| name.ends_with(end)) {
+        return Some(KernelConfig::FRAGMENT);
+    }
+    name.contains("defconfig").then_some(KernelConfig::DEFCONFIG)
+}
+
 /// Magic numbers of unsupported compression formats, with the program that decompresses them.
 const PACKED: &[(&[u8], &str)] =
     &[(&[0xfd, b'7', b'z', b'X', b'Z'], "xz"), (&[0x28, 0xb5, 0x2f, 0xfd], "zstd"), (b"BZh", "bzip2")];

@@ -66,7 +66,61 @@ fn a_defconfig_has_defaults() {
     assert_eq!((small.get("RCU_BOOST"), small.get("TRACING")), (Setting::Off, Setting::Unknown));
     assert!(small.why("PROVE_LOCKING").is_some() && small.why("RCU_BOOST").is_none());
     let locks = config(&format!("{}CONFIG_PROVE_LOCKING=y\n", KernelConfig::DEFCONFIG));
-    assert_eq!(locks.get("LOCKDEP"), Setting::Unknown);
+    assert_eq!(locks.get("LOCKDEP"), Setting::Is("y".into()));
+}
+
+#[test]
+fn options_without_a_prompt_follow_from_those_that_select_them() {
+    let is = || Setting::Is("y".into());
+    for (text, option, expected) in [
+        ("CONFIG_HWLAT_TRACER=y\n", "TRACING", is()),
+        ("CONFIG_STACK_TRACER=y\n", "FUNCTION_TRACER", is()),
+        ("CONFIG_LOCK_STAT=y\n", "LOCKDEP", is()),
+        ("# CONFIG_LOCK_STAT is not set\n# CONFIG_PROVE_LOCKING is not set\n", "LOCKDEP", Setting::Unknown),
+        (
+            "# CONFIG_LOCK_STAT is not set\n# CONFIG_PROVE_LOCKING is not set\n# CONFIG_DEBUG_LOCK_ALLOC is not set\n",
+            "LOCKDEP",
+            Setting::Off,
+        ),
+        (
+            "CONFIG_PREEMPT_NONE=y\n# CONFIG_PREEMPT_DYNAMIC is not set\n# CONFIG_PREEMPT_RT is not set\n",
+            "PREEMPT_TRACER",
+            Setting::Off,
+        ),
+        ("CONFIG_PREEMPT_NONE=y\n", "PREEMPT_TRACER", Setting::Unknown),
+        ("CONFIG_CPU_FREQ_DEFAULT_GOV_ONDEMAND=y\n", "CPU_FREQ_DEFAULT_GOV_PERFORMANCE", Setting::Off),
+        ("# CONFIG_DEBUG_KERNEL is not set\n", "DETECT_HUNG_TASK", Setting::Off),
+        ("# Linux/x86 4.14.1 Kernel Configuration\nCONFIG_HZ=250\n", "OSNOISE_TRACER", Setting::Off),
+    ] {
+        assert_eq!(config(text).get(option), expected, "{text} {option}");
+    }
+}
+
+#[test]
+fn a_fragment_decides_nothing_that_it_does_not_mention() {
+    let named = |text: &str| config(&format!("{}{text}", KernelConfig::DEFCONFIG));
+    let by_hand = "CONFIG_NVME_CORE=y\nCONFIG_LOGO=n\n";
+    assert!(config(by_hand).is_fragment() && named(by_hand).is_fragment() && !named(by_hand).is_defconfig());
+    assert!(config("CONFIG_A=y\nCONFIG_B=y\nCONFIG_C=y\n\n# tracing\n# CONFIG_D=y\n").is_fragment());
+    assert!(config(&format!("{}CONFIG_A=y\n", KernelConfig::FRAGMENT)).is_fragment());
+    let whole: String = (0..2000).map(|at| format!("CONFIG_A{at}=y\n")).collect();
+    assert!(!config(&format!("{whole}# mine\nCONFIG_B=n\n")).is_fragment());
+    // Part of what Kconfig writes.
+    assert!(
+        !config("CONFIG_A=y\n\n#\n# Timers\n#\nCONFIG_NO_HZ=y\n# end of Timers\n# CONFIG_C is not set\n").is_fragment()
+    );
+    assert!(!named("CONFIG_A=y\n# CONFIG_B is not set\n").is_fragment() && !config(WHOLE).is_fragment());
+    // In the order of names, with the options that are off first.
+    let sorted = |line: &dyn Fn(u32) -> String| (100..200).map(line).collect::<String>();
+    let off = sorted(&|at| format!("# CONFIG_A{at} is not set\n"));
+    let on = sorted(&|at| format!("CONFIG_B{at}=y\n"));
+    let base = config(&format!("# CONFIG_AUDIT is not set\n# CONFIG_CGROUPS is not set\n{off}CONFIG_AUTO=y\n{on}"));
+    assert_eq!((base.is_defconfig(), base.get("RCU_NOCB_CPU")), (false, Setting::Unknown));
+}
+
+#[test]
+fn a_file_may_end_with_its_last_menu() {
+    assert_eq!(config(WHOLE.trim_end()).get("RT_GROUP_SCHED"), Setting::Off);
 }
 
 #[test]
