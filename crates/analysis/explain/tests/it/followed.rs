@@ -2,7 +2,7 @@
 
 use crate::rules::{CYCLIC, IDLE, Trace, YES, start};
 use punctual_cycles::{Awaited, Takes, WaitCall};
-use punctual_explain::{Attribution, Class, Closed, ExplainOptions, Given, Released};
+use punctual_explain::{Attribution, Class, Closed, Delay, ExplainOptions, Given, Released};
 use punctual_trace::{Options, open};
 use std::io::Cursor;
 
@@ -48,7 +48,7 @@ impl Trace {
             assert_eq!(cycle.behind_ns + cycle.ran_ns + delays + blocked, cycle.length_ns, "{cycle:?}");
         }
         for one in &closed {
-            let delays: u64 = one.delays.iter().map(|(_, ns)| ns).sum();
+            let delays: u64 = one.delays.iter().map(|delay| delay.ns).sum();
             assert_eq!(one.behind_ns + one.ran_ns + one.blocked_ns + delays, one.end_ns - one.release_ns, "{one:?}");
         }
         (closed, attribution.longest(50).1)
@@ -104,7 +104,9 @@ fn a_preemption_is_charged_to_who_ran() {
         .switch(1, 3400, hog, "S", CYCLIC)
         .calls(3500, CLOCK_NANOSLEEP, 1);
     let (closed, _) = trace.followed(sleep());
-    assert!(closed[0].delays.contains(&(Class::HigherPriority, 300_000)), "{closed:?}");
+    let by_hog =
+        |delay: &&Delay| (delay.by.class, delay.ns, delay.sure_ns) == (Class::HigherPriority, 300_000, 300_000);
+    assert!(closed[0].delays.iter().any(|delay| by_hog(&delay)), "{closed:?}");
 }
 
 /// Some switches are not recorded, for example switches from threads of the first process in a guest with Linux 6.18:
@@ -386,7 +388,7 @@ fn a_thread_woken_on_its_way_to_sleep_was_released_then() {
     let (closed, broken) = trace.followed(written(Takes::All));
     assert_eq!((closed.len(), broken, closed[0].release_ns), (1, 0, 2_005_000));
     assert!(closed[0].is_known && closed[0].releases == [released(2005)]);
-    let waited: u64 = closed[0].delays.iter().map(|(_, ns)| ns).sum();
+    let waited: u64 = closed[0].delays.iter().map(|delay| delay.ns).sum();
     assert_eq!(waited, 300_000, "{closed:?}");
 }
 

@@ -144,7 +144,7 @@ fn stacked(report: &Report, shown: &str, below: &[String], own: &[&str], cpu: Op
     let (owner, busy) = (owner(below).unwrap_or_default(), utilization(&of_cpu).unwrap_or_default());
     let waits =
         place.as_deref().and_then(|place| waits_for(place, how)).filter(|_| owner.is_empty()).unwrap_or_default();
-    let place = place.map_or("; its stack is not in this text".to_owned(), |place| format!(", {place}{waits}"));
+    let place = place.map_or("; no stack of it was recognised".to_owned(), |place| format!(", {place}{waits}"));
     let context = context(shown, own).map(|context| format!("; context: {context}")).unwrap_or_default();
     let work = work(&of_cpu).unwrap_or_default();
     let other = elsewhere(&of_cpu, cpu).unwrap_or_default();

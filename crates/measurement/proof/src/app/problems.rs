@@ -48,7 +48,8 @@ impl Engine {
             let (worst, _) = self.attribution.longest(tid);
             let is_idle = lost == 0 && is_alive(&lane) && !open.iter().any(|(other, _)| *other == n);
             let interrupt = |culprit| self.attribution.interrupt(culprit);
-            let (mut own, totals) = lane.finish(worst, is_idle.then_some(now.0), &interrupt);
+            let (mut own, totals) =
+                lane.finish(worst, is_idle.then_some(now.0.min(self.recorder.stream.until_ns)), &interrupt);
             let touching = |doubt: &&Doubt| [Of::All, Of::Thread(tid), Of::Cycles(tid)].contains(&doubt.of);
             let problems = || doubts.iter().filter(touching).map(|doubt| doubt.problem.clone());
             own.iter_mut().for_each(|part| part.problems.extend(problems()));

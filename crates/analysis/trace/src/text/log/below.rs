@@ -79,14 +79,14 @@ pub(super) fn backtrace(below: &[String], cpu: f64, pid: Option<f64>) -> Vec<&st
 /// executed, from its stack.
 pub(super) fn spinner(own: &[&str], below: &[String]) -> String {
     let owner = own.iter().find_map(|line| line.split_once(".owner: ")?.1.split_once(", .owner_cpu: "));
-    let Some((owner, cpu)) = owner else { return "; the lock's owner is not in this report".to_owned() };
+    let Some((owner, cpu)) = owner else { return "; the lock's owner is unknown".to_owned() };
     let Some(cpu) = cpu.split_whitespace().next().and_then(|cpu| cpu.parse::<u32>().ok()) else {
         return "; no owner of the lock was recorded".to_owned();
     };
     let (name, pid) = owner.rsplit_once('/').unwrap_or((owner, ""));
     let its = backtrace(below, f64::from(cpu), pid.parse().ok());
     let stack = match (place(&its), below_interrupt(&its).and_then(|its| place(&its))) {
-        (None, None) => ", whose stack is not in this text".to_owned(),
+        (None, None) => ", whose stack was not recognised".to_owned(),
         (Some(at), Some(below)) => format!(", which is {at}, an interrupt that occurred {below}"),
         (Some(at), None) | (None, Some(at)) => format!(", which is {at}"),
     };
@@ -172,7 +172,7 @@ pub(super) fn in_flight(shown: &str, lines: &[String]) -> String {
     }
     let work = match work {
         Some(work) => format!("; in flight there: {work}"),
-        None => "; this text does not show what is in flight there".to_owned(),
+        None => "; what is in flight there is unknown".to_owned(),
     };
     pending.truncate(MOST);
     if pending.is_empty() { work } else { format!("{work}; pending for that CPU: {}", pending.join(", ")) }
@@ -214,7 +214,7 @@ pub(super) fn handlers(lines: &[&str]) -> String {
     let names = names.filter(|name| *name != "irq_default_primary_handler" && !name.is_empty() && !name.contains('['));
     let names: Vec<String> = names.take(MOST).map(|name| text(name.as_bytes(), 64)).collect();
     match names.is_empty() {
-        true => "; its handlers are not in this report".to_owned(),
+        true => "; its handlers are unknown".to_owned(),
         false => format!("; handlers on the line: {}", names.join(", ")),
     }
 }
@@ -249,5 +249,5 @@ pub(super) fn queues(shown: &str, lines: &[&str]) -> String {
             };
         }
     }
-    "; what ran on its CPU is not in this report".to_owned()
+    "; what ran on its CPU is unknown".to_owned()
 }

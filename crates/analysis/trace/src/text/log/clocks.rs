@@ -26,7 +26,7 @@ pub(super) fn clocks(shown: &str, lines: &[&str]) -> String {
                     format!("; between two checks {cs}, and {wd}; they do not show which of the two is wrong{next}")
                 }
             },
-            None => format!("; how far the clocks advanced is not in this report{next}"),
+            None => format!("; how far the clocks advanced is unknown{next}"),
         };
     };
     let near: Vec<&str> = near().collect();

@@ -27,7 +27,7 @@ pub(super) fn locks(lines: &[&str]) -> String {
     let found = ACTS.iter().find_map(|(key, act)| Some((at(key)?, *key, *act)));
     let nested = nested(lines).unwrap_or_default();
     let Some((wanted, key, act)) = found else {
-        return if nested.is_empty() { "; the lock is not in this report".to_owned() } else { nested };
+        return if nested.is_empty() { "; the lock is unknown".to_owned() } else { nested };
     };
     let first = lines.get(wanted).copied().unwrap_or_default();
     // `job/7 [HC0[0]:SC0[0]:HE1:SE1] takes:`

@@ -71,9 +71,9 @@ pub(super) fn rcu(report: &Report, shown: &str, lines: &[&str], log: &[String]) 
         (None, None, Some(who)) => format!("{means}; shown: {who}"),
         (None, Some(place), None) => format!("{means}; shown {place}"),
         (None, None, None) if means.starts_with("not a CPU") => {
-            format!("{means}; this report does not show where that task is")
+            format!("{means}; the place of that task is unknown")
         }
-        (None, None, None) => format!("{means}; what ran instead is not in this report"),
+        (None, None, None) => format!("{means}; what ran instead is unknown"),
     }
 }
 
@@ -123,7 +123,7 @@ fn idle(lines: &[&str], unnoticed: bool) -> Option<(String, bool)> {
 fn other_readers(log: &[String]) -> String {
     let others: Vec<&str> = log.iter().map(String::as_str).collect();
     match tasks(&others).as_slice() {
-        [] => "; this text does not show which one".to_owned(),
+        [] => "; which one is unknown".to_owned(),
         tasks => format!("; another report of this log names task {}", tasks.join(", ")),
     }
 }
@@ -232,7 +232,7 @@ mod tests {
         assert!(waking.contains("jiffies, being woken (TASK_WAKING)") && !waking.contains("no task kept"), "{waking}");
         let busy =
             log.replace("idle=cf8/0/0x0", "idle=cf8/1/0x4000").replace("NMI backtrace for cpu 1 skipped", "line");
-        assert!(of(&busy).contains("what ran instead is not in this report"), "{}", of(&busy));
+        assert!(of(&busy).contains("what ran instead is unknown"), "{}", of(&busy));
         let both = log.replace(
             "softirq=20/20 fqs=0\n",
             "softirq=20/20 fqs=0\nrcu: \t2-....: (1 GPs behind) idle=cf9/1/0x4000 softirq=2/2\n",

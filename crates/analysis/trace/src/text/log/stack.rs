@@ -99,13 +99,13 @@ pub(super) fn waits_for(place: &str, how: Waits) -> Option<String> {
     ];
     let first = place.strip_prefix("in ")?.split(' ').next()?;
     if how == Waits::Spinning && first.contains("spin_lock") && !first.starts_with("rt_") {
-        return Some(": most likely it waits there for a spinlock, whose holder is not in its stack".to_owned());
+        return Some(": most likely it waits there for a spinlock, whose holder is unknown".to_owned());
     }
     if first.contains("smp_call_function") || first.contains("csd_lock_wait") {
-        return Some(": it waits there for another CPU, which the report does not name, to handle an IPI".to_owned());
+        return Some(": it waits there for another CPU to handle an IPI".to_owned());
     }
     let (_, what) = SLEEPS.iter().find(|(part, _)| how == Waits::Asleep && first.contains(part))?;
-    Some(format!(": it waits there for {what} is not in its stack"))
+    Some(format!(": it waits there for {what} is unknown"))
 }
 
 /// Returns the function at the program counter. Registers inside of a call trace belong to a fault or system call,

@@ -39,7 +39,7 @@ fn a_missing_stack_is_said_to_be_missing() {
         "workqueue: scan hogged CPU for >10000us 4 times\nwatchdog: BUG: soft lockup - CPU#2 stuck for 52s! [job]\n";
     let text = of(log);
     assert!(text.starts_with("\"watchdog: BUG: soft lockup"), "{text}");
-    assert!(text.contains("its stack is not in this text; also in the log: \"workqueue: scan hogged"), "{text}");
+    assert!(text.contains("no stack of it was recognised; also in the log: \"workqueue: scan hogged"), "{text}");
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn frames_of_the_scheduler_are_no_place() {
                schedule_timeout+0x1/0x2\n wait_for_common+0x1/0x2\n wait_for_completion+0x1/0x2\n load_image+0x1/0x2\n";
     assert!(of(log).contains(", in wait_for_completion ← load_image"), "{}", of(log));
     let log = "INFO: task job:77 blocked for more than 120 seconds.\nCall trace:\n __switch_to+0x1/0x2\n __schedule+0x1/0x2\n io_schedule+0x1/0x2\n";
-    assert!(of(log).contains("its stack is not in this text"), "{}", of(log));
+    assert!(of(log).contains("no stack of it was recognised"), "{}", of(log));
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn the_interrupt_that_printed_a_stack_is_no_place() {
 #[test]
 fn a_stuck_pool_is_said_with_the_work_in_flight() {
     let log = "BUG: workqueue lockup - pool cpus=2 node=0 flags=0x0 nice=0 stuck for 57s!\n";
-    assert!(of(log).ends_with("this text does not show what is in flight there"), "{}", of(log));
+    assert!(of(log).ends_with("what is in flight there is unknown"), "{}", of(log));
     let log = format!(
         "{log}workqueue events: flags=0x0\n  pwq 6: cpus=3 node=0 flags=0x0 nice=0 active=1/256\n    in-flight: 9:other\n  \
          pwq 4: cpus=2 node=0 flags=0x0 nice=0 active=1/256\n    in-flight: 36:free_all\nBUG: workqueue lockup - pool cpus=2 node=0 flags=0x0 nice=0 stuck for 87s!\n"
@@ -146,7 +146,7 @@ fn stacks_of_32_bit_arm_and_the_work_of_a_worker_are_read() {
                Workqueue: events poll_values [hwmon]\n[<c0997424>] (__schedule) from [<c0997a94>] (schedule+0x50/0xa8)\n\
                [<c0997a94>] (schedule) from [<c0998fa0>] (__mutex_lock.constprop.5+0x1a8/0x590)\n";
     assert!(
-        of(log).contains("for a mutex, whose holder is not in its stack (Workqueue: events poll_values [hwmon])"),
+        of(log).contains("for a mutex, whose holder is unknown (Workqueue: events poll_values [hwmon])"),
         "{}",
         of(log)
     );
@@ -214,7 +214,7 @@ fn an_interrupt_that_nobody_took_is_said_with_its_handlers() {
     let old =
         "irq 11: nobody cared (try booting with the \"irqpoll\" option)\nhandlers:\n[<c02f1a10>] (usb_irq+0x0/0x60)\n";
     assert!(of(old).ends_with("handlers on the line: usb_irq"), "{}", of(old));
-    assert!(of("irq 11: nobody cared\n").ends_with("its handlers are not in this report"));
+    assert!(of("irq 11: nobody cared\n").ends_with("its handlers are unknown"));
 }
 
 #[test]
@@ -257,9 +257,7 @@ fn a_stall_of_sched_ext_has_what_ran() {
     assert!(of(dump).contains("CPU 0, on whose queue it was, ran player[994] of the rt class"), "{}", of(dump));
     let own = dump.replace("class=rt", "class=ext");
     assert!(of(&own).contains("ran player[994], which the BPF scheduler schedules as well"), "{}", of(&own));
-    assert!(
-        of("runnable task stall (a[1] failed to run for 5.0s)\n").contains("what ran on its CPU is not in this report")
-    );
+    assert!(of("runnable task stall (a[1] failed to run for 5.0s)\n").contains("what ran on its CPU is unknown"));
     // A line of the dump is the first line of trace-cmd's reports.
     let error = crate::text::TextSource::new(dump.as_bytes(), std::io::empty(), crate::Options::default()).err();
     assert!(matches!(error, Some(crate::TraceError::Log { .. })), "{error:?}");
@@ -335,15 +333,12 @@ fn a_reader_that_blocks_rcu_is_said() {
     let seen = "rcu: INFO: rcu_preempt detected stalls on CPUs/tasks:\nrcu:   Tasks blocked on level-0 rcu_node (CPUs 0-3):\n\
                 \t(detected by 2, t=21010 jiffies)\nrcu: All QSes seen, last rcu_preempt kthread activity 1\n";
     let text = of(seen);
-    assert!(
-        text.contains("not a CPU but a reader blocked RCU") && text.contains("; this text does not show which one"),
-        "{text}"
-    );
+    assert!(text.contains("not a CPU but a reader blocked RCU") && text.contains("; which one is unknown"), "{text}");
     let named = format!(
         "{seen}rcu: INFO: rcu_preempt detected expedited stalls on CPUs/tasks: {{ P77 }} 21382 jiffies s: 117 root: 0x0/T\n"
     );
     assert!(
-        of(&named).contains("another report of this log names task P77; this report does not show where"),
+        of(&named).contains("another report of this log names task P77; the place of that task is unknown"),
         "{}",
         of(&named)
     );
@@ -371,7 +366,7 @@ fn a_lockup_has_the_heartbeat_and_the_thread_of_its_own_cpu() {
 #[test]
 fn the_owner_of_a_spinlock_is_searched_in_the_text() {
     let alone = "BUG: spinlock lockup suspected on CPU#3, wait/7\n";
-    assert!(of(alone).contains("; the lock's owner is not in this report"), "{}", of(alone));
+    assert!(of(alone).contains("; the lock's owner is unknown"), "{}", of(alone));
     let head = format!("{alone} lock: 0xffff88, .magic: dead4ead, .owner: hold/9, .owner_cpu: 1\n");
     let waits = format!(
         "{head}CPU: 3 PID: 7 Comm: wait Not tainted\nCall Trace:\ndump_stack (lib/dump_stack.c:52)\nspin_dump (kernel/spin.c:68 (discriminator 6))\n\
@@ -399,9 +394,7 @@ fn a_helper_is_named_with_its_caller() {
     assert!(of(hung).contains(", in mutex_wait ← fault"), "{}", of(hung));
     let soft =
         "watchdog: BUG: soft lockup - CPU#1 stuck for 22s! [job:77]\nRIP: 0010:smp_call_function_single+0xce/0xf2\n";
-    assert!(of(soft).ends_with(
-        "in smp_call_function_single: it waits there for another CPU, which the report does not name, to handle an IPI"
-    ));
+    assert!(of(soft).ends_with("in smp_call_function_single: it waits there for another CPU to handle an IPI"));
     let bare = "BUG: sleeping function called from invalid context at mm/a.h:419\nin_atomic(): 1, irqs_disabled(): 0, pid: 60, name: tables\nCall Trace:\n\
                 [<80118a88>] cache_alloc+0x44/0x1c0\n[<8e83a6dc>] 0x8e83a6dc\n";
     assert!(
@@ -461,7 +454,12 @@ fn every_waiting_thread_has_its_place() {
                __mutex_lock+0x4/0x8\n[ 1.0]  unload_one+0x3/0x5\n[ 1.1] INFO: task kworker/u6:6:1514 blocked for more than 122 seconds.\n[ 1.1] \
                Workqueue: health dump_work\n[ 1.1] Call Trace:\n[ 1.1]  __schedule+0x2a/0x59\n[ 1.1]  wait_cfg+0x8/0xe\n[ 1.1]  collect+0x3/0x1c\n";
     let said = of(log);
-    assert!(said.contains("in __mutex_lock ← unload_one: it waits there for a mutex, whose holder is not in its stack; also in the log"), "{said}");
+    assert!(
+        said.contains(
+            "in __mutex_lock ← unload_one: it waits there for a mutex, whose holder is unknown; also in the log"
+        ),
+        "{said}"
+    );
     assert!(
         said.contains("1514 blocked for more than 122 seconds.\" in wait_cfg ← collect (Workqueue: health dump_work)"),
         "{said}"
@@ -475,13 +473,11 @@ fn the_dump_of_the_thread_counts_whatever_its_cpu() {
                0010:[<f0>]  [<f0>] _raw_spin_lock+0x1e/0x30\n";
     let said = of(log);
     assert!(
-        said.contains(
-            ", in _raw_spin_lock: most likely it waits there for a spinlock, whose holder is not in its stack"
-        ),
+        said.contains(", in _raw_spin_lock: most likely it waits there for a spinlock, whose holder is unknown"),
         "{said}"
     );
     assert!(said.contains("(Workqueue: net-wq rx_work)") && said.contains("its dump says CPU 0"), "{said}");
-    assert!(of(&log.replace("PID: 54", "PID: 55")).contains("its stack is not in this text"));
+    assert!(of(&log.replace("PID: 54", "PID: 55")).contains("no stack of it was recognised"));
 }
 
 #[test]

@@ -128,7 +128,7 @@ pub(super) fn contention(head: &str) -> Option<(String, &'static str)> {
         let at = text(at.join(" ").as_bytes(), 80);
         let is_stub = ["__traceiter_", "trace_contention", "__bpf_trace_"].iter().any(|stub| at.starts_with(stub));
         let who = match () {
-            () if at.is_empty() => format!("for a {what} whose caller is not in the text"),
+            () if at.is_empty() => format!("for a {what} whose caller is unknown"),
             () if of_threads => format!("of {at} ({what})"),
             () if is_stub => format!("for a {what}; {at} is the tracepoint's own code, and its caller is not shown"),
             () => format!("for a {what} in {at}"),
