@@ -41,9 +41,10 @@ pub fn read(folder: &Path) -> Result<Watched, WatchError> {
 
 /// Returns the watch of this process at its end, with what it wrote and the lines that it could not write.
 pub(crate) fn ended(dir: &Dir, watch: Watch, unwritten: Vec<WatchLine>) -> Watched {
+    let lines = unwritten.len();
     let mut watched = with_files(dir, watch, unwritten);
-    if state::is_removed(dir) {
-        watched.damage.push(state::removed(dir));
+    if lines > 0 {
+        watched.damage.push(format!("{lines} lines of {SERIES} could not be written; they are shown here only"));
     }
     watched
 }

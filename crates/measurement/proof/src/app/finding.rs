@@ -74,10 +74,11 @@ pub(super) fn find(options: &AppOptions) -> Result<Found, ProofError> {
         return Err(ProofError::Environment(no_cycles(&without, lost_events)));
     }
     notes.extend(without.iter().map(|thread| {
-        format!("{} (thread {}) showed no cycles in {LEARN} and is not measured", thread.name, thread.tid)
+        let found = if lost_events > 0 { "may have cycles, of which none were found" } else { "showed no cycles" };
+        format!("{} (thread {}) {found} in {LEARN}, and is not measured", thread.name, thread.tid)
     }));
     if lost_events > 0 {
-        notes.push(format!("cycles and periods may have been missed: {}", lost(lost_events)));
+        notes.push(format!("cycles and periods may be unknown: {}", lost(lost_events)));
     }
     Ok(Found { programs, learned, marks, notes, lost_events })
 }

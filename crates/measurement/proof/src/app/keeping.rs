@@ -151,12 +151,14 @@ impl AppKeeper {
         let all = || self.engine.lanes.iter();
         let is_own = |lane: &Lane| Some(lane.learned.thread.tid) == late.tid;
         let has_own = all().any(is_own);
-        all().filter(|lane| is_own(lane) || !has_own).all(|lane| {
-            let (tid, attribution) = (lane.learned.thread.tid, &self.engine.attribution);
-            let first = attribution.recent(tid).map(|(release, _)| release).chain(attribution.running_since(tid)).min();
-            // Of more cycles the first ones are forgotten.
-            lane.so_far().cycles < REMEMBERED as u64 && first.is_none_or(|first| first > late.at_mono_ns)
-        })
+        self.lost() == 0
+            && all().filter(|lane| is_own(lane) || !has_own).all(|lane| {
+                let (tid, attribution) = (lane.learned.thread.tid, &self.engine.attribution);
+                let first =
+                    attribution.recent(tid).map(|(release, _)| release).chain(attribution.running_since(tid)).min();
+                // Of more cycles the first ones are forgotten.
+                lane.so_far().cycles < REMEMBERED as u64 && first.is_none_or(|first| first > late.at_mono_ns)
+            })
     }
 
     /// Returns the cycle that explains a moment: the one that broke the claim, the one in which the thread said that it

@@ -170,12 +170,17 @@ impl App {
         let names: Vec<&str> = threads.iter().map(|thread| thread.name.as_str()).collect();
         for claim in claims {
             let usage = |text: String| Err(ProofError::Usage(format!("`{claim}`: {text}")));
+            let lost = || finding::lost(application.lost_events);
+            let unknown = |text: String| Err(ProofError::Environment(format!("`{claim}`: {text}: {}", lost())));
             let Some(of) = &claim.of else { continue };
             if matches!(of, AppValue::Chain(_)) && is_of_marks(of, &application)? {
                 continue;
             }
             for name in of.threads() {
                 let Some(thread) = threads.iter().find(|thread| thread.name == *name) else {
+                    if application.lost_events > 0 {
+                        return unknown(format!("no cycles of a thread {name} were found, but it may have some"));
+                    }
                     return usage(format!(
                         "no thread {name} has cycles; the threads that have cycles: {}",
                         names.join(", ")
@@ -188,10 +193,7 @@ impl App {
                     return usage(format!("{name} uses relative sleeps: it has no fixed releases that it could miss"));
                 }
                 if needs_period && thread.period_ns.is_none() && application.lost_events > 0 {
-                    return Err(ProofError::Environment(format!(
-                        "`{claim}`: no constant period of {name} was found, but it may have one: {}",
-                        finding::lost(application.lost_events)
-                    )));
+                    return unknown(format!("no constant period of {name} was found, but it may have one"));
                 }
                 if needs_period && thread.period_ns.is_none() {
                     return usage(format!("the releases of {name} have no constant period"));
