@@ -192,7 +192,7 @@ fn a_cycle_that_began_late_says_so_and_why() {
         let cycle = attribution.cycle_of(50, release).unwrap();
         let verdict = &cycle.verdict;
         assert!(verdict.contains(&format!("{late}, because the previous cycle had not ended; ran ")), "{verdict}");
-        assert!(verdict.contains(cause) && verdict.contains("until thread `yes` (60) woke it"), "{verdict}");
+        assert!(verdict.contains(cause) && verdict.contains("until yes (pid 60) woke it"), "{verdict}");
         let longest = attribution.longest(50).0.iter().find(|cycle| cycle.release_ns == release).unwrap();
         assert_eq!(longest.verdict, cycle.verdict);
     }
