@@ -117,6 +117,9 @@ impl Recording {
     }
 }
 
+/// A saved window: run directory and file.
+type Place = (String, String);
+
 struct Worker {
     keeper: AppKeeper,
     inbox: Receiver<Nanos>,
@@ -128,7 +131,7 @@ struct Worker {
     count: u32,
     /// For each thread with an explained moment whose cycle had not ended, the release of that cycle, and its window if
     /// that was saved: run directory and file.
-    open: HashMap<i32, (Option<u64>, Option<(String, String)>)>,
+    open: HashMap<i32, (Option<u64>, Option<Place>)>,
     /// False if the last window could not be saved.
     is_saving: bool,
     /// Time of the next update of the state; `look` is the time of the next search for other threads.
