@@ -56,6 +56,8 @@ pub(super) fn proved(args: &ProveArgs, asked: &AppOptions, started: Nanos) -> Re
     let MeasureArgs { run: options, output, .. } = &args.measure;
     refuse_options_of_wakeups(options)?;
     punctual_uapi::block(&proof::signals())?;
+    let mut options = measured_options(&args.measure, started);
+    App::refuse(&options.claims)?;
     let app = App::start(asked)?;
     let application = app.application();
     if args.show_cycles {
@@ -63,7 +65,6 @@ pub(super) fn proved(args: &ProveArgs, asked: &AppOptions, started: Nanos) -> Re
         let text = || report::application_text(&application, &style);
         return Ok(Answer::new(*output, 0, || &application, text).needed());
     }
-    let mut options = measured_options(&args.measure, started);
     if options.claims.is_empty() {
         options.claims = app.proposed();
         if !output.quiet {

@@ -11,7 +11,7 @@ use crate::refusal::Refusal;
 use crate::run_directory::command_line;
 use args::WatchArgs;
 use punctual_model::{Watch, Watched};
-use punctual_proof::{Trace, signals};
+use punctual_proof::Trace;
 use punctual_report as report;
 use punctual_units::Nanos;
 use punctual_watch::{AppWatch, Options, WatchError};
@@ -30,7 +30,7 @@ pub fn watch(args: &WatchArgs, started: Nanos) -> ExitCode {
 }
 
 fn run(args: &WatchArgs, started: Nanos) -> Result<Answer, Refusal> {
-    punctual_uapi::block(&signals())?;
+    punctual_uapi::block(&punctual_watch::watch_signals())?;
     let message = Arc::new(|text: &str| message!("{text}"));
     let on_start = |watch: &Watch| {
         if !args.output.quiet {
@@ -47,10 +47,7 @@ fn run(args: &WatchArgs, started: Nanos) -> Result<Answer, Refusal> {
     if let Some(what) = &done.error {
         message!("{what}");
     }
-    Ok(match punctual_watch::read(&args.out) {
-        Ok(watched) => shown(args, &watched, code),
-        Err(e) => Answer::text(code, "").with_notes([e.to_string()]),
-    })
+    Ok(shown(args, &done.watched, code))
 }
 
 fn shown(args: &WatchArgs, watched: &Watched, code: u8) -> Answer {

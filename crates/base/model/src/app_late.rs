@@ -38,6 +38,10 @@ pub struct AppLate {
     pub release_mono_ns: Option<u64>,
     /// True if the cycle that broke the claim had not yet ended at that moment.
     pub is_open: bool,
+    /// True for the end of a cycle that was reported before it had ended. It is no further moment, and is not counted
+    /// again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub completes: bool,
 }
 
 /// Facts about a window of an application's events, in addition to the events.
@@ -46,6 +50,7 @@ pub struct AppLate {
 pub struct AppWindow {
     /// The moments for which the window was kept.
     pub late: Vec<AppLate>,
-    /// The cycle that explains each moment, in the order of `late`; null if there is none.
+    /// The cycle that explains each moment, in the order of `late`; null if there is none. A cycle that had not ended
+    /// at the moment is replaced by the complete one when it has ended.
     pub cycles: Vec<Option<Cycle>>,
 }

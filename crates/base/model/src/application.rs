@@ -15,11 +15,20 @@ pub struct Application {
     /// show them.
     #[serde(default)]
     pub marks: Option<Vec<AppMark>>,
+    /// Number of kernel events that were lost while the cycles were determined, before the measurement. If there are
+    /// any, a thread without a period may have one.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub lost_events: u64,
     /// One entry per load and thread.
     pub cycles: Vec<AppCycles>,
     /// One entry per load and claimed chain.
     pub chains: Vec<AppChain>,
     pub notes: Vec<String>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// A thread and the structure of its cycles, as determined before the measurement.

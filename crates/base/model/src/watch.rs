@@ -100,8 +100,12 @@ pub struct WatchLates {
     pub explained: u64,
     /// Moments that were not kept, because others had occurred shortly before.
     pub too_many: u64,
-    /// Moments whose window could not be kept or read, or does not contain the cycle.
+    /// Moments of which no cycle was recorded completely.
     pub failed: u64,
+    /// Windows of events that could not be saved, for example because the disk was full. Each belongs to one or more
+    /// moments, which are counted above as well.
+    #[serde(default)]
+    pub unsaved: u64,
 }
 
 /// A moment at which the application was late; a line of `series.jsonl`.

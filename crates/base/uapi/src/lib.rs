@@ -38,7 +38,9 @@ pub use rtc::set_update_interrupts;
 pub use sched::{SchedFlags, affinity, scheduling, set_affinity, set_scheduling, set_scheduling_flags};
 pub use serial::{Guard, Hardware, Port};
 pub use shared::SharedWords;
-pub use signal::{Sig, SignalSet, Waited, block, install_wakeup, is_ignored, unblock_all, wait, wake};
+pub use signal::{
+    Sig, SignalSet, Waited, block, install_wakeup, is_ignored, unblock_all, wait, wake, with_all_blocked,
+};
 pub use timer::{PosixTimer, set_interval_timer};
 pub use usage::{Usage, thread_usage};
 

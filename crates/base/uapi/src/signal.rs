@@ -96,6 +96,23 @@ pub fn block(set: &SignalSet) -> Result<(), Error> {
     Err(Error { call: "pthread_sigmask", on: "SIG_BLOCK".into(), source: std::io::Error::from_raw_os_error(rc) })
 }
 
+/// Runs `work` with all signals blocked in the calling thread: threads that it starts inherit the mask and never receive
+/// a signal, whose default action would end the program. Afterwards the mask is as before.
+pub fn with_all_blocked<T>(work: impl FnOnce() -> T) -> T {
+    let mut before = MaybeUninit::uninit();
+    // SAFETY: sigfillset initialises the set; pthread_sigmask(3) cannot fail with it and writes the old mask.
+    let before: libc::sigset_t = unsafe {
+        let mut all = MaybeUninit::uninit();
+        libc::sigfillset(all.as_mut_ptr());
+        libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
+        before.assume_init()
+    };
+    let done = work();
+    // SAFETY: the mask that the kernel returned above; the old mask is not requested.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, std::ptr::null_mut()) };
+    done
+}
+
 /// Unblocks all signals in the calling thread. Call it before starting a program, which inherits the mask.
 ///
 /// # Errors
@@ -188,6 +205,29 @@ mod tests {
         block(&set).unwrap();
         assert_eq!(wait(&set, Some(Nanos::from_millis(2))), Waited::TimedOut);
         assert_eq!(wait(&set, Some(Nanos::ZERO)), Waited::TimedOut);
+    }
+
+    #[test]
+    fn a_thread_started_with_all_blocked_receives_nothing() {
+        let usr2 = SignalSet::new(&[Sig::Usr2]);
+        let pending = |number: i32| {
+            // SAFETY: signals the calling thread, then reads whether that signal is pending in an initialised set.
+            unsafe {
+                libc::raise(number);
+                let mut set = MaybeUninit::uninit();
+                libc::sigpending(set.as_mut_ptr()) == 0 && libc::sigismember(set.as_ptr(), number) == 1
+            }
+        };
+        // If it were not blocked, it would end this process.
+        let thread = with_all_blocked(|| std::thread::spawn(move || (pending(libc::SIGUSR2), wait(&usr2, None))));
+        assert_eq!(thread.join().unwrap(), (true, Waited::Signal(Sig::Usr2)));
+        // SAFETY: only the current mask is read, into a set that the call initialises.
+        let is_blocked = unsafe {
+            let mut mask = MaybeUninit::uninit();
+            libc::pthread_sigmask(libc::SIG_BLOCK, std::ptr::null(), mask.as_mut_ptr());
+            libc::sigismember(mask.as_ptr(), libc::SIGUSR2)
+        };
+        assert_eq!(is_blocked, 0, "the caller's mask is as before");
     }
 
     /// The Rust runtime ignores SIGPIPE from the start of a program.

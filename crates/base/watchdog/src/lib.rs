@@ -22,7 +22,6 @@ pub use lock::{Share, lock};
 
 use look::Look;
 use proc::descendants;
-use punctual_uapi::{Sig, SignalSet};
 use punctual_units::{CpuId, CpuList};
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::BTreeMap;
@@ -99,7 +98,9 @@ impl Waits {
     fn insert(&mut self, id: u64, wait: Wait) -> bool {
         match self.asleep_until {
             None => {
-                let started = thread::Builder::new().name("watchdog".into()).stack_size(256 << 10).spawn(watch);
+                // It may be started before the program blocks the signals for which it waits.
+                let builder = thread::Builder::new().name("watchdog".into()).stack_size(256 << 10);
+                let started = punctual_uapi::with_all_blocked(|| builder.spawn(watch));
                 if started.is_err() {
                     return false;
                 }
@@ -242,10 +243,6 @@ fn state() -> MutexGuard<'static, Waits> {
 
 /// Main loop of the watchdog thread: waits for limits to expire, then kills the child or ends the program.
 fn watch() {
-    // The thread may be started before the program blocks the signals for which it waits. If they were not blocked
-    // here, they would end the program.
-    let blocked = punctual_uapi::block(&SignalSet::new(&[Sig::Hup, Sig::Int, Sig::Quit, Sig::Term]));
-    debug_assert!(blocked.is_ok(), "pthread_sigmask(3) fails for no valid set");
     // The thread inherits the affinity of its creator, which may be a busy CPU.
     anywhere(0);
     let mut waits = state();

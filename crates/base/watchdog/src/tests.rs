@@ -33,6 +33,7 @@ fn what_does_not_end_is_named_and_ended() {
         assert!(error.kind() == io::ErrorKind::TimedOut && error.to_string().contains(word), "{error}");
     }
 
+    the_thread_receives_no_signal();
     the_parts_of_a_command_share_a_limit();
 
     // A limit that starts later and ends earlier, one that is renewed, and one that ends in time.
@@ -53,6 +54,19 @@ fn what_does_not_end_is_named_and_ended() {
     );
     drop((over, later, renewed));
     assert!(state().all.keys().all(|id| id & KILLED != 0), "what is dropped is not waited for");
+}
+
+/// A signal that this thread received would end the program, although the others wait for it.
+fn the_thread_receives_no_signal() {
+    let tasks = std::fs::read_dir("/proc/self/task").unwrap().map(|task| task.unwrap().path());
+    let is_watchdog = |task: &std::path::PathBuf| std::fs::read_to_string(task.join("comm")).unwrap() == "watchdog\n";
+    let status = std::fs::read_to_string(tasks.into_iter().find(is_watchdog).unwrap().join("status")).unwrap();
+    let blocked = status.lines().find_map(|line| line.strip_prefix("SigBlk:")).unwrap();
+    let blocked = u64::from_str_radix(blocked.trim(), 16).unwrap();
+    // SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGTERM: bit n - 1 for signal n.
+    for number in [1, 2, 3, 10, 12, 14, 15] {
+        assert_ne!(blocked & (1 << (number - 1)), 0, "signal {number}: {status}");
+    }
 }
 
 #[test]

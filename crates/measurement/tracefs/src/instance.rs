@@ -186,6 +186,12 @@ impl Instance {
         }
     }
 
+    /// Returns true if the main trace refuses marks: write(2) to trace_marker fails while options/markers is 0.
+    pub fn marks_are_off(&self) -> bool {
+        let main = self.folder.ancestors().nth(2);
+        main.and_then(|main| number(&main.join("options/markers"))) == Some(0)
+    }
+
     /// Enables or disables one of the instance's events.
     pub fn switch_event(&self, system: &str, name: &str, on: bool) -> Result<(), TracefsError> {
         let path = self.folder.join("events").join(system).join(name).join("enable");

@@ -264,7 +264,18 @@ mod tests {
         let moment = |claim: Option<&str>, at: u64, value: u64| {
             let (by, thread, tid, name) = (punctual_model::LateBy::Claim, None, None, None);
             let (claim, value_ns, release_mono_ns) = (claim.map(str::to_owned), Some(Nanos(value)), None);
-            AppLate { by, at_mono_ns: at, thread, tid, name, claim, value_ns, release_mono_ns, is_open: false }
+            AppLate {
+                by,
+                at_mono_ns: at,
+                thread,
+                tid,
+                name,
+                claim,
+                value_ns,
+                release_mono_ns,
+                is_open: false,
+                completes: false,
+            }
         };
         let a = Some("late(a) = 0");
         let all = [(a, 900), (a, 100), (None, 0), (a, 200), (None, 0), (None, 0), (a, 300)];

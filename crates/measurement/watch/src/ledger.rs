@@ -9,7 +9,7 @@ use crate::notify::Notify;
 use crate::options::Options;
 use crate::own;
 use crate::segment::{self, Ending, Open};
-use crate::state::STATE;
+use crate::state::{self, STATE};
 use punctual_directory::Dir;
 use punctual_measure::{Cell, Plan, Recorder, Running, clocks, steal_ticks};
 use punctual_model::{
@@ -262,8 +262,11 @@ impl Ledger {
         let failed = self.write();
         match (&failed, self.watch.disk.failing.take()) {
             (Some(why), None) => {
-                let text = format!("{why}\n  measuring continues; unwritten data is written when there is space");
-                (self.on_message)(&text);
+                let then = match state::is_removed(&self.dir) {
+                    true => "at the end the results are shown, and only there",
+                    false => "unwritten data is written as soon as that is possible",
+                };
+                (self.on_message)(&format!("{why}\n  measuring continues; {then}"));
             }
             (None, Some(why)) => self.note(format!("files can be written again; earlier error: {why}")),
             _ => {}
@@ -275,6 +278,9 @@ impl Ledger {
 
     /// Writes all files. Returns the first error.
     fn write(&mut self) -> Option<String> {
+        if state::is_removed(&self.dir) {
+            return Some(state::removed(&self.dir));
+        }
         let mut failed = self.segment.as_mut().and_then(|open| open.flush(self.sync));
         if let Err(e) = self.lines.write(self.sync) {
             failed.get_or_insert(format!("cannot write {}: {e}", self.dir.path().join(crate::lines::SERIES).display()));

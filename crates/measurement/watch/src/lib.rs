@@ -37,4 +37,4 @@ pub use error::WatchError;
 pub use ledger::OnMessage;
 pub use options::{AppWatch, Keep, KeepError, Options, size};
 pub use read::{is_watch, read};
-pub use watching::{Done, watch};
+pub use watching::{Done, watch, watch_signals};

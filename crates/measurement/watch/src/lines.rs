@@ -39,6 +39,11 @@ impl Lines {
         self.lost
     }
 
+    /// Returns the lines that were not written.
+    pub fn waiting(&self) -> Vec<WatchLine> {
+        self.waiting.iter().filter_map(|line| serde_json::from_slice(line).ok()).collect()
+    }
+
     /// Writes the waiting lines: each line completely or not at all.
     ///
     /// # Errors

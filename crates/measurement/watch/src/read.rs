@@ -6,8 +6,13 @@ use crate::keep::{self, RUNS};
 use crate::lines::{OLD, SERIES};
 use crate::state::{self, STATE};
 use punctual_directory::Dir;
-use punctual_model::{WatchLate, WatchLine, WatchMaximum, Watched};
+use punctual_measure::clocks;
+use punctual_model::{Watch, WatchLate, WatchLine, WatchMaximum, Watched};
+use punctual_units::Nanos;
 use std::path::Path;
+
+/// Age of the state above which it is said. It is written every 5 s.
+const OLD_STATE: Nanos = Nanos::from_secs(30);
 
 /// Maximum size of a file that is read, bytes. The files that `watch` writes are smaller.
 const LARGEST: u64 = 16 << 20;
@@ -23,11 +28,33 @@ pub fn is_watch(folder: &Path) -> bool {
 pub fn read(folder: &Path) -> Result<Watched, WatchError> {
     let none = || WatchError::NoWatch(folder.to_owned());
     let dir = &Dir::open(folder).map_err(|_| none())?;
-    let mut watch = state::read(dir)?.ok_or_else(none)?;
+    let watch = state::read(dir)?.ok_or_else(none)?;
+    let running = dir.lock(false).is_ok_and(|free| !free);
+    let age = Nanos(clocks().mono_ns.saturating_sub(watch.updated.mono_ns));
+    let mut watched = with_files(dir, watch, Vec::new());
+    watched.running = running;
+    if running && age > OLD_STATE {
+        watched.damage.push(format!("{STATE} was last written {age} ago: what happened since is not shown"));
+    }
+    Ok(watched)
+}
+
+/// Returns the watch of this process at its end, with what it wrote and the lines that it could not write.
+pub(crate) fn ended(dir: &Dir, watch: Watch, unwritten: Vec<WatchLine>) -> Watched {
+    let lines = unwritten.len();
+    let mut watched = with_files(dir, watch, unwritten);
+    if lines > 0 {
+        watched.damage.push(format!("{lines} lines of {SERIES} could not be written; they are shown here only"));
+    }
+    watched
+}
+
+fn with_files(dir: &Dir, mut watch: Watch, unwritten: Vec<WatchLine>) -> Watched {
     let (mut lines, mut damage) = (Vec::new(), Vec::new());
     for name in [OLD, SERIES] {
         read_lines(dir, name, &mut lines, &mut damage);
     }
+    lines.extend(unwritten);
     let segments: Vec<String> = keep::segments(dir).into_iter().map(|name| format!("{RUNS}/{name}")).collect();
     let kept = Kept::found(dir);
     for line in &mut lines {
@@ -42,7 +69,7 @@ pub fn read(folder: &Path) -> Result<Watched, WatchError> {
     for maximum in in_lines.chain(watch.cpus.iter_mut().filter_map(|cpu| cpu.ever.as_mut())) {
         still_there(maximum, &segments, &kept);
     }
-    Ok(Watched { watch, lines, segments, bytes: dir.bytes(), running: dir.lock(false).is_ok_and(|free| !free), damage })
+    Watched { watch, lines, segments, bytes: dir.bytes(), running: false, damage }
 }
 
 /// Removes the names of a maximum's run directory and trace if these no longer exist.

@@ -31,6 +31,15 @@ pub(crate) fn take(out: &Path) -> Result<Dir, WatchError> {
     }
 }
 
+/// Returns true if the directory was removed while it is open: files can no longer be created in it.
+pub(crate) fn is_removed(dir: &Dir) -> bool {
+    rustix::fs::fstat(dir).is_ok_and(|stat| stat.st_nlink == 0)
+}
+
+pub(crate) fn removed(dir: &Dir) -> String {
+    format!("{} was removed while the watch was running: nothing could be written since", dir.path().display())
+}
+
 /// Reads the state; `None` if there is no series.
 pub(crate) fn read(out: &Dir) -> Result<Option<Watch>, WatchError> {
     #[derive(serde::Deserialize)]

@@ -8,6 +8,7 @@ use crate::lines::Lines;
 use crate::notify::Notify;
 use crate::options::Options;
 use crate::own;
+use crate::read;
 use crate::recording::{Prepared, Recording};
 use crate::segment::{Ending, PHASE, WORST};
 use crate::state;
@@ -17,7 +18,7 @@ use punctual_measure::{
     Bell, Context, ContextCost, ContextPlan, EngineError, GRID, Pace, Plan, Running, Topology, start,
 };
 use punctual_model::{EndedBy, OwnCost, Tracing, Watch};
-use punctual_proof::{Blocks, Choice, Cutter, When, choose_scheduling, signals};
+use punctual_proof::{App, AppKeeper, Blocks, Choice, Cutter, When, choose_scheduling, signals};
 use punctual_rt::monotonic;
 use punctual_uapi::{self as uapi, Sig, SignalSet, Waited, wait};
 use punctual_units::{CpuId, CpuList, Nanos};
@@ -34,14 +35,19 @@ const PATIENCE: Nanos = Nanos::from_millis(400);
 const RETRY: Nanos = Nanos::from_secs(5);
 
 pub struct Done {
-    pub watch: Watch,
+    pub watched: punctual_model::Watched,
     pub signal: Option<Sig>,
     /// Error of writing a file, which also determines the exit code.
     pub error: Option<String>,
 }
 
-/// Watches the machine until a signal arrives or `duration` has passed. Signals must be blocked as for a run
-/// ([`punctual_proof::signals`]). `on_start` is called once, when everything is ready and measuring is about to start.
+/// The signals for which a watch waits: those that end it, SIGCHLD, and SIGUSR1, which says that the application is late.
+/// They must be blocked in the main thread before it starts another, since SIGUSR1 may come at any time.
+pub fn watch_signals() -> SignalSet {
+    SignalSet::new(&[Sig::Hup, Sig::Int, Sig::Quit, Sig::Term, Sig::Chld, Sig::Usr1])
+}
+
+/// Watches the machine until a signal arrives or `duration` has passed. The signals of [`watch_signals`] must be blocked. `on_start` is called once, when everything is ready and measuring is about to start.
 ///
 /// # Errors
 /// The watch did not start. Later it ends with an error only if the threads of all CPUs are lost.
@@ -53,9 +59,6 @@ pub fn watch(options: &Options, on_start: &dyn Fn(&Watch), on_message: OnMessage
     let choice = choose_scheduling(options.policy, options.priority, options.period)?;
     let dir = state::take(&options.out)?;
     dir.make_dir(keep::RUNS)?;
-    if options.app.is_some() {
-        uapi::block(&SignalSet::new(&[Sig::Usr1]))?;
-    }
     // It must not inherit what is set for this process.
     let prepared = options.app.as_ref().map(Prepared::start).transpose()?;
     let housekeeping = topology.housekeeping(&cpus);
@@ -67,16 +70,32 @@ pub fn watch(options: &Options, on_start: &dyn Fn(&Watch), on_message: OnMessage
     let tracer = start_tracer(options, &ledger)?;
     let recording = prepared.map(|prepared| record(prepared, &ledger)).transpose()?;
     on_start(&ledger.lock().unwrap_or_else(PoisonError::into_inner).watch);
-    Watching { options, choice, housekeeping, ledger, tracer, recording }.run()
+    Watching { options, choice, housekeeping, ledger, tracer, recording, recorded: None }.run()
 }
 
 fn record(prepared: Prepared, ledger: &Arc<Mutex<Ledger>>) -> Result<Recording, WatchError> {
-    ledger.lock().unwrap_or_else(PoisonError::into_inner).watch.application = Some(prepared.state.clone());
+    {
+        let mut ledger = ledger.lock().unwrap_or_else(PoisonError::into_inner);
+        ledger.watch.application = Some(prepared.state.clone());
+        prepared.notes.iter().for_each(|note| ledger.note(note.clone()));
+    }
+    if is_pending(Sig::Usr1) {
+        let text = "SIGUSR1 arrived before the recording began: no events of that moment were kept";
+        ledger.lock().unwrap_or_else(PoisonError::into_inner).note(text.into());
+    }
     Recording::start(prepared, Arc::clone(ledger))
         .map_err(|e| WatchError::Environment(format!("cannot create a thread: {e}")))
 }
 
+/// Removes a pending signal. Returns false if it is not pending.
+fn is_pending(signal: Sig) -> bool {
+    wait(&SignalSet::new(&[signal]), Some(Nanos::ZERO)) == Waited::Signal(signal)
+}
+
 fn check(options: &Options) -> Result<(), WatchError> {
+    if let Some(app) = &options.app {
+        AppKeeper::check(&app.claims, app.window)?;
+    }
     let usage = |text: String| Err(WatchError::Usage(text));
     if options.period < Nanos::from_micros(100) || options.period > Nanos::from_secs(60) {
         return usage(format!(
@@ -171,6 +190,8 @@ struct Watching<'a> {
     ledger: Arc<Mutex<Ledger>>,
     tracer: Option<(Tracer, Tracing, Bell)>,
     recording: Option<Recording>,
+    /// The application after its recording has ended, and a message if something could not be removed.
+    recorded: Option<(App, Option<String>)>,
 }
 
 impl Watching<'_> {
@@ -225,9 +246,7 @@ impl Watching<'_> {
 
     /// Waits for a signal that ends the watch. SIGUSR1 means that the application is late.
     fn signal(&self, most: Nanos) -> Option<Sig> {
-        let all = SignalSet::new(&[Sig::Hup, Sig::Int, Sig::Quit, Sig::Term, Sig::Chld, Sig::Usr1]);
-        let set = if self.recording.is_some() { all } else { signals() };
-        match wait(&set, Some(most)) {
+        match wait(&watch_signals(), Some(most)) {
             Waited::Signal(Sig::Usr1) => {
                 self.recording.iter().for_each(Recording::signalled);
                 None
@@ -278,6 +297,10 @@ impl Watching<'_> {
         let context = self.context(&running)?;
         self.begin_trace(&running);
         let signal = self.wait_for_end(&running, end);
+        // The last moments need the run directory, which this segment completes.
+        if signal.is_some() || end.is_some_and(|end| monotonic() >= end) {
+            self.end_recording();
+        }
         Self::stop(&running);
         let yielded = self.tracer.as_ref().map(|(tracer, ..)| tracer.end_segment());
         let cost = context.finish();
@@ -377,9 +400,19 @@ impl Watching<'_> {
         failed
     }
 
+    /// Ends the recording, and keeps and explains what was late until now.
+    fn end_recording(&mut self) {
+        let Some(recording) = self.recording.take() else { return };
+        if is_pending(Sig::Usr1) {
+            recording.signalled();
+        }
+        self.recorded = Some(recording.end());
+    }
+
     fn finish(mut self, signal: Option<Sig>, error: Option<String>) -> Result<Done, WatchError> {
+        self.end_recording();
         // The application ends last: its CPU time would be that of a child of this process.
-        let (_app, left) = self.recording.take().map(Recording::end).unzip();
+        let (_app, left) = self.recorded.take().unzip();
         if let Some(left) = left.flatten() {
             (self.ledger().on_message)(&left);
         }
@@ -408,7 +441,8 @@ impl Watching<'_> {
                 ledger.dir.path().join(crate::lines::SERIES).display()
             )
         });
-        Ok(Done { watch: ledger.watch.clone(), signal, error: error.or(written).or(earlier) })
+        let watched = read::ended(&ledger.dir, ledger.watch.clone(), ledger.lines.waiting());
+        Ok(Done { watched, signal, error: written.or(error).or(earlier) })
     }
 }
 
@@ -430,8 +464,15 @@ mod tests {
         let choice = choose_scheduling(None, None, options.period).unwrap();
         let ledger = begin(&options, &choice, dir, CpuList::new(), Arc::new(|_| {})).unwrap();
         let ledger = Arc::new(Mutex::new(ledger));
-        let watching =
-            Watching { options: &options, choice, housekeeping: CpuList::new(), ledger, tracer: None, recording: None };
+        let watching = Watching {
+            options: &options,
+            choice,
+            housekeeping: CpuList::new(),
+            ledger,
+            tracer: None,
+            recording: None,
+            recorded: None,
+        };
         assert!(watching.pause(Nanos::from_millis(1), "none of the CPUs is online".into()).is_none());
         let mut message = [0; 128];
         let n = heard.recv(&mut message).unwrap();

@@ -41,14 +41,14 @@ fn marks(application: &Application) -> Option<String> {
 fn of_program(application: &Application, thread: &AppThread) -> String {
     let is_one = application.threads.iter().all(|other| other.program == thread.program);
     match is_one || thread.name.starts_with(&format!("{}/", thread.program)) {
-        true => understood(thread),
-        false => format!("{}: {}", thread.program, understood(thread)),
+        true => understood(application, thread),
+        false => format!("{}: {}", thread.program, understood(application, thread)),
     }
 }
 
 /// Formats a thread and what releases it: `control (FIFO 80, thread 4711): absolute sleep in clock_nanosleep(2), period
 /// 1 ms, jitter 3 µs`.
-pub(crate) fn understood(thread: &AppThread) -> String {
+pub(crate) fn understood(application: &Application, thread: &AppThread) -> String {
     let AppThread { name, tid, scheduling, release, call, .. } = thread;
     let by = match thread.released_by.as_slice() {
         [] => release.clone(),
@@ -58,6 +58,7 @@ pub(crate) fn understood(thread: &AppThread) -> String {
     text += &match (thread.period_ns, thread.jitter_ns) {
         (Some(period), Some(jitter)) => format!(", period {period}, jitter {jitter}"),
         (Some(period), None) => format!(", period {period}"),
+        (None, _) if application.lost_events > 0 => ", period unknown because events were lost".to_owned(),
         (None, _) => ", no period".to_owned(),
     };
     if let Some(other) = &thread.ambiguous_with {

@@ -38,6 +38,8 @@ struct Open {
     start: Option<u64>,
     /// How long the previous cycle lasted beyond this release.
     behind: u64,
+    /// Release of the cycle with which the backlog began if the thread was behind; `None` if it is unknown.
+    backlog: Option<u64>,
     /// True if a timer released the thread.
     is_timed: bool,
     /// True if the thread did not have to wait, so that what released it is unknown.
@@ -182,6 +184,16 @@ impl Cycles {
         let open = self.open.get(&tid)?.clone();
         let cycle = self.unfinished(machine, facts, tid, now);
         self.open.insert(tid, open);
+        cycle
+    }
+
+    /// Adds to the sentence of a cycle that began late what delayed the first cycle of that backlog, if it is known.
+    pub fn with_backlog(&self, machine: &Machine, facts: &Facts, mut cycle: Cycle) -> Cycle {
+        let Some(followed) = self.followed.get(&cycle.tid).filter(|_| cycle.behind_ns > 0) else { return cycle };
+        let first = followed.backlog_of(cycle.release_ns);
+        if let Some(first) = first.and_then(|release| self.remembered(machine, facts, cycle.tid, release)) {
+            cycle.verdict += &sentences::backlog(&first);
+        }
         cycle
     }
 

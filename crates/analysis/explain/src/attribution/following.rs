@@ -58,11 +58,12 @@ impl Attribution {
     /// ended, returns the part so far.
     pub fn cycle_of(&mut self, tid: i32, release_ns: u64) -> Option<Cycle> {
         let (machine, facts) = (&self.machine, &self.options.facts);
-        if let Some(cycle) = self.cycles.remembered(machine, facts, tid, release_ns) {
-            return Some(cycle);
-        }
-        let is_open = self.cycles.running_since(tid) == Some(release_ns);
-        is_open.then(|| self.cycles.so_far(machine, facts, tid, machine.now))?
+        let ended = self.cycles.remembered(machine, facts, tid, release_ns);
+        let cycle = match self.cycles.running_since(tid) == Some(release_ns) {
+            true => ended.or_else(|| self.cycles.so_far(machine, facts, tid, machine.now)),
+            false => ended,
+        };
+        cycle.map(|cycle| self.cycles.with_backlog(machine, facts, cycle))
     }
 
     /// Removes and returns the cycle of a followed thread that has not ended by `now`, ns.

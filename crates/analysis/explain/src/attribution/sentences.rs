@@ -283,14 +283,31 @@ pub(super) fn odd(cpu: u32, odd: Doubtful) -> String {
 
 /// Describes how a cycle spent its time, and the largest delay in it.
 pub(super) fn cycle(cycle: &Cycle) -> String {
-    let ran = cycle.ran_ns as f64 * 100.0 / cycle.length_ns.max(1) as f64;
-    let mut text =
-        format!("CPU{} cycle of {}: ran {} ({ran:.0} %)", cycle.cpu, Nanos(cycle.length_ns), Nanos(cycle.ran_ns));
-    if let Some(cause) = cycle.delays.first() {
+    format!("CPU{} cycle of {}: {}", cycle.cpu, Nanos(cycle.length_ns), spent(cycle))
+}
+
+/// Names the cycle with which a backlog began, for the sentence of a cycle that began late because of it.
+pub(super) fn backlog(first: &Cycle) -> String {
+    format!("; the backlog began with a cycle of {}: {}", Nanos(first.length_ns), spent(first))
+}
+
+/// Says how the time of a cycle was spent. What took less than 1 % of it does not explain its length.
+fn spent(cycle: &Cycle) -> String {
+    let percent = |ns: u64| ns as f64 * 100.0 / cycle.length_ns.max(1) as f64;
+    let mut text = match cycle.behind_ns {
+        0 => String::new(),
+        ns => {
+            let part = percent(ns);
+            format!("began {} late ({part:.0} %), because the previous cycle had not ended; ", Nanos(ns))
+        }
+    };
+    text += &format!("ran {} ({:.0} %)", Nanos(cycle.ran_ns), percent(cycle.ran_ns));
+    if let Some(cause) = cycle.delays.first().filter(|cause| cause.share >= 0.01) {
         let part = format!("{} ({:.0} %)", Nanos(cause.ns), cause.share * 100.0);
         text += &format!("; {}", happened(cause, &part));
     }
-    if let Some(blocked) = cycle.blocked.iter().max_by_key(|blocked| blocked.ns) {
+    let longest = cycle.blocked.iter().max_by_key(|blocked| blocked.ns);
+    if let Some(blocked) = longest.filter(|blocked| percent(blocked.ns) >= 1.0) {
         let who = match blocked.woken_by {
             Some(tid) => Scheduled::default().thread(blocked.comm.as_deref(), Some(tid)),
             None => "an interrupt".to_owned(),

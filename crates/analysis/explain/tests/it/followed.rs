@@ -154,6 +154,54 @@ fn a_release_that_has_passed_counts_from_when_it_was_due() {
     assert!(late.is_timed);
 }
 
+/// The sentence accounts for the time before the thread began, and names what had delayed the cycle before.
+#[test]
+fn a_cycle_that_began_late_says_so_and_why() {
+    let start_timer = |us: u64| {
+        format!(
+            "hrtimer_start: hrtimer=00000000000000aa function=hrtimer_wakeup expires={0} softexpires={0} \
+             mode=ABS|HARD was_armed=0",
+            us * 1000
+        )
+    };
+    let again = |trace: Trace, due: u64, now: u64, end: u64| {
+        trace.line("cyclictest-50", 1, "d..1.", now, &start_timer(due)).returns(now + 5, CLOCK_NANOSLEEP, 0).calls(
+            end,
+            CLOCK_NANOSLEEP,
+            1,
+        )
+    };
+    let trace = waiting()
+        .expire("swapper/1-0", 3002)
+        .switch(1, 3040, IDLE, "R", CYCLIC)
+        .returns(3042, CLOCK_NANOSLEEP, 0)
+        .calls(3100, FUTEX, 0x1000)
+        .switch(1, 3120, CYCLIC, "S", YES)
+        .line("yes-60", 1, "d..2.", 5200, "sched_waking: comm=cyclictest pid=50 prio=19 target_cpu=001")
+        .switch(1, 5210, YES, "R", CYCLIC)
+        .returns(5220, FUTEX, 0)
+        .calls(5300, CLOCK_NANOSLEEP, 1);
+    let trace = again(again(trace, 4000, 5305, 5500), 5000, 5505, 5700).switch(1, 90_000, CYCLIC, "S", IDLE);
+    let mut source = open(Cursor::new(trace.0.as_bytes()), Options::default()).unwrap();
+    let mut attribution = Attribution::new(ExplainOptions { most: 3, ..ExplainOptions::default() });
+    attribution.follow(50, sleep());
+    attribution.remember(16);
+    while let Some(event) = source.next() {
+        attribution.event(&event, source.info());
+    }
+    let cause = "the backlog began with a cycle of 2.30 ms: ran ";
+    for (release, late) in [(4_000_000, "began 1.30 ms late (87 %)"), (5_000_000, "began 500 µs late (71 %)")] {
+        let cycle = attribution.cycle_of(50, release).unwrap();
+        let verdict = &cycle.verdict;
+        assert!(verdict.contains(&format!("{late}, because the previous cycle had not ended; ran ")), "{verdict}");
+        assert!(verdict.contains(cause) && verdict.contains("until yes (pid 60) woke it"), "{verdict}");
+        let longest = attribution.longest(50).0.iter().find(|cycle| cycle.release_ns == release).unwrap();
+        assert_eq!(longest.verdict, cycle.verdict);
+    }
+    let first = attribution.cycle_of(50, 3_000_000).unwrap();
+    assert!(!first.verdict.contains("backlog") && !first.verdict.contains("late"), "{}", first.verdict);
+}
+
 #[test]
 fn a_thread_may_be_released_by_another() {
     let driver = ("driver", 70, 9);

@@ -8,6 +8,8 @@ use std::collections::HashMap;
 
 /// Prefix of the line with which a program reports that it is late.
 const LINE: &str = "punctual: late";
+/// Maximum length of NAME, characters; the rest is cut.
+const NAME: usize = 64;
 /// Maximum number of moments that are held until [`Breaches::take`] is called.
 const WAITING: usize = 64;
 
@@ -37,13 +39,29 @@ pub(super) struct Breaches {
     found: Vec<AppLate>,
     /// Number of moments that were dropped because too many were waiting.
     left_out: u64,
-    /// For each thread with a cycle that was reported as late before it had ended, the release time of that cycle.
-    open: HashMap<i32, u64>,
+    /// For each thread with a cycle that was reported as late before it had ended, the release time of that cycle, and
+    /// the index of the broken claim.
+    open: HashMap<i32, (u64, usize)>,
+    /// Those cycles that have ended meanwhile.
+    completed: Vec<AppLate>,
 }
 
 impl Breaches {
+    /// Refuses claims that one cycle cannot break, which is known before the application is.
+    ///
     /// # Errors
-    /// One cycle cannot break the claim, as it is about a share or a quantile.
+    /// A claim is about a share or a quantile.
+    pub fn check(claims: &[Claim]) -> Result<(), ProofError> {
+        let is_momentary = |claim: &Claim| match claim.quantity {
+            Quantity::Max(_) => true,
+            Quantity::NoneMissed => !matches!(claim.of, Some(AppValue::Chain(_))),
+            _ => false,
+        };
+        claims.iter().find(|claim| !is_momentary(claim)).map_or(Ok(()), |claim| Err(no_moment(claim)))
+    }
+
+    /// # Errors
+    /// One cycle cannot break the claim, as it is about a share or a quantile; there is no such thread.
     pub fn new(claims: &[Claim], threads: &[AppThread]) -> Result<Breaches, ProofError> {
         let bound = |claim: &Claim| {
             let value = claim.of.clone()?;
@@ -63,12 +81,7 @@ impl Breaches {
         };
         let mut bounds = Vec::new();
         for claim in claims {
-            bounds.push(of_marks(claim).or_else(|| bound(claim)).ok_or_else(|| {
-                ProofError::Usage(format!(
-                    "`{claim}`: the moment at which it breaks is not that of one cycle; claims for watch are of the form \
-                     response(THREAD) < 800us, late(THREAD) = 0, jitter, cpu or chain(A > B) < 2ms"
-                ))
-            })?);
+            bounds.push(of_marks(claim).or_else(|| bound(claim)).ok_or_else(|| no_moment(claim))?);
         }
         Ok(Breaches { bounds, ..Breaches::default() })
     }
@@ -80,17 +93,22 @@ impl Breaches {
 
     pub fn cycle(&mut self, thread: &AppThread, ended: &Ended) {
         let Ended { release, end, ran, jitter, skipped } = *ended;
-        let was_said = self.open.remove(&thread.tid) == Some(release);
+        let said = self.open.remove(&thread.tid).filter(|(of, _)| *of == release).map(|(_, bound)| bound);
         let mut found = Vec::new();
-        for bound in self.bounds.iter().filter(|bound| bound.value.threads().iter().eq([&thread.name])) {
+        let of_thread = |bound: &Bound| bound.value.threads().iter().eq([&thread.name]);
+        for (at, bound) in self.bounds.iter().enumerate().filter(|(_, bound)| of_thread(bound)) {
             let value = match bound.value {
-                AppValue::Response(_) => (!was_said).then_some(end.saturating_sub(release)),
+                AppValue::Response(_) => Some(end.saturating_sub(release)),
                 AppValue::Cpu(_) => Some(ran),
                 AppValue::Jitter(_) => jitter,
                 AppValue::Chain(_) => None,
             };
             if let Some(value) = value.filter(|value| *value >= bound.from) {
-                found.push(broken(bound, Some(thread), Some(value), release, end));
+                let late = broken(bound, Some(thread), Some(value), release, end);
+                match said == Some(at) {
+                    true => self.completed.push(AppLate { completes: true, ..late }),
+                    false => found.push(late),
+                }
             } else if bound.is_of_misses && skipped.1 > 0 {
                 found.push(broken(bound, Some(thread), None, skipped.0, end));
             }
@@ -102,12 +120,13 @@ impl Breaches {
     /// `patience`, because the events of the whole cycle explain more.
     pub fn running(&mut self, thread: &AppThread, release: u64, now: u64, patience: u64) {
         let response = now.saturating_sub(release);
-        let is_late = |bound: &&Bound| {
+        let is_late = |(_, bound): &(usize, &Bound)| {
             matches!(&bound.value, AppValue::Response(name) if *name == thread.name)
                 && response >= bound.from.saturating_add(patience)
         };
-        let Some(bound) = self.bounds.iter().find(is_late) else { return };
-        if self.open.insert(thread.tid, release) != Some(release) {
+        let Some((at, bound)) = self.bounds.iter().enumerate().find(is_late) else { return };
+        if self.open.get(&thread.tid).is_none_or(|(of, _)| *of != release) {
+            self.open.insert(thread.tid, (release, at));
             let late = broken(bound, Some(thread), Some(response), release, now);
             self.push(AppLate { is_open: true, ..late });
         }
@@ -132,10 +151,23 @@ impl Breaches {
         }
     }
 
+    /// Returns the cycles that have ended since the last call and had been reported before. There is at most one for
+    /// each thread and reported moment.
+    pub fn completed(&mut self) -> Vec<AppLate> {
+        std::mem::take(&mut self.completed)
+    }
+
     /// Returns the moments since the last call, and the number of moments that were dropped.
     pub fn take(&mut self) -> (Vec<AppLate>, u64) {
         (std::mem::take(&mut self.found), std::mem::take(&mut self.left_out))
     }
+}
+
+fn no_moment(claim: &Claim) -> ProofError {
+    ProofError::Usage(format!(
+        "`{claim}`: the moment at which it breaks is not that of one cycle; claims for watch are of the form \
+         response(THREAD) < 800us, late(THREAD) = 0, jitter, cpu or chain(A > B) < 2ms"
+    ))
 }
 
 fn broken(bound: &Bound, thread: Option<&AppThread>, value: Option<u64>, release: u64, at: u64) -> AppLate {
@@ -149,19 +181,25 @@ fn broken(bound: &Bound, thread: Option<&AppThread>, value: Option<u64>, release
         value_ns: value.map(Nanos),
         release_mono_ns: Some(release),
         is_open: false,
+        completes: false,
     }
 }
 
-/// Returns the thread that reports that it is late, and NAME of its line `punctual: late NAME`.
-pub(super) fn said(event: &Event) -> Option<(i32, Option<&str>)> {
+/// Returns the thread that reports that it is late, and NAME of its line `punctual: late NAME`, of which the first 64
+/// characters are kept.
+pub(super) fn said(event: &Event) -> Option<(i32, Option<String>)> {
     let Kind::Print { text } = &event.kind else { return None };
     let rest = text.lines().next()?.trim_end().strip_prefix(LINE)?;
-    let name = match rest.strip_prefix(' ') {
+    let name = match rest.strip_prefix(char::is_whitespace) {
         Some(name) => Some(name.trim()).filter(|name| !name.is_empty()),
         None if rest.is_empty() => None,
         None => return None,
     };
-    Some((event.tid?, name))
+    let cut = |name: &str| match name.char_indices().nth(NAME) {
+        Some((end, _)) => format!("{}…", &name[..end]),
+        None => name.to_owned(),
+    };
+    Some((event.tid?, name.map(cut)))
 }
 
 #[cfg(test)]
@@ -224,6 +262,21 @@ mod tests {
         all.running(&thread(), MS, 13 * MS, 10 * MS);
         all.cycle(&thread(), &ended(MS, 20 * MS));
         assert_eq!(found(&mut all), [("response(control) < 800us".into(), Some(11 * MS), 12 * MS, true)]);
+        let completed = all.completed();
+        assert_eq!((completed.len(), completed[0].completes, completed[0].at_mono_ns), (1, true, 21 * MS));
+        assert_eq!((completed[0].value_ns, completed[0].release_mono_ns), (Some(Nanos(20 * MS)), Some(MS)));
+        all.cycle(&thread(), &ended(30 * MS, 2 * MS));
+        assert!(all.completed().is_empty() && found(&mut all).len() == 1, "it was not said before its end");
+    }
+
+    #[test]
+    fn a_cycle_that_was_said_for_one_limit_breaks_the_larger_one_at_its_end() {
+        let mut all = breaches(&["response(control) < 800us", "response(control) < 15ms"]);
+        all.running(&thread(), MS, 12 * MS, 10 * MS);
+        all.cycle(&thread(), &ended(MS, 20 * MS));
+        let claims: Vec<(String, bool)> = found(&mut all).into_iter().map(|one| (one.0, one.3)).collect();
+        assert_eq!(claims, [("response(control) < 800us".into(), true), ("response(control) < 15ms".into(), false)]);
+        assert_eq!(all.completed().len(), 1);
     }
 
     #[test]
@@ -241,6 +294,10 @@ mod tests {
         for claim in ["p99 response(control) < 1ms", "late(control) <= 3 per 1e6", "late(nobody) = 0"] {
             assert!(Breaches::new(&[claim.parse().unwrap()], &[thread()]).is_err(), "{claim}");
         }
+        // What does not depend on the application is refused before it is started.
+        let is_refused = |claim: &str| Breaches::check(&[claim.parse().unwrap()]).is_err();
+        assert!(is_refused("p99 response(control) < 1ms") && is_refused("late(control) <= 3 per 1e6"));
+        assert!(!is_refused("late(nobody) = 0") && !is_refused("chain(a > b) < 2ms") && !is_refused("cpu(a) < 1ms"));
         let mut all = breaches(&["late(control) = 0"]);
         (0..100).for_each(|n| all.cycle(&thread(), &ended(n * 10 * MS, 2 * MS)));
         let (taken, left_out) = all.take();
@@ -249,9 +306,12 @@ mod tests {
 
     #[test]
     fn the_line_of_a_program_is_recognised() {
-        let of = |text: &str| said(&event(text)).map(|(tid, name)| (tid, name.map(str::to_owned)));
+        let of = |text: &str| said(&event(text));
         assert_eq!(of("punctual: late\n"), Some((7, None)));
         assert_eq!(of("punctual: late axis_2\n"), Some((7, Some("axis_2".into()))));
+        assert_eq!(of("punctual: late\taxis"), Some((7, Some("axis".into()))));
+        let long = of(&format!("punctual: late {}", "\u{e4}".repeat(1000))).unwrap().1.unwrap();
+        assert_eq!((long.chars().count(), long.ends_with('…')), (NAME + 1, true));
         for other in ["late", "punctual: later", "punctual: latency 5", "x punctual: late"] {
             assert_eq!(of(other), None, "{other}");
         }

@@ -32,7 +32,7 @@ const LONGEST: usize = 32;
 pub(super) const PATIENCE: Nanos = Nanos::from_millis(500);
 
 /// Number of recent cycles that are kept for each thread, so that those that were late can be explained.
-const REMEMBERED: usize = 512;
+pub(super) const REMEMBERED: usize = 512;
 /// Maximum number of threads for which it is remembered whether they belong to the application.
 const WRITERS: usize = 4096;
 
@@ -186,7 +186,8 @@ impl Engine {
             }
         }
         self.chains.iter_mut().for_each(|chain| chain.follow(&self.lanes, false));
-        self.look_at_running();
+        let half = self.keeps.as_ref().map_or(0, |keeps| keeps.window.0 / 2);
+        self.look_at_running(half);
         let now = monotonic();
         if now >= self.next_block {
             self.lanes.iter_mut().for_each(Lane::blocks);
@@ -203,15 +204,15 @@ impl Engine {
         }
     }
 
-    /// Reports running cycles that have already taken too long, and ended passes that took too long.
-    fn look_at_running(&mut self) {
-        let Some(Keeps { breaches, window }) = &mut self.keeps else { return };
+    /// Reports running cycles that have already taken too long by `patience`, ns, and ended passes that took too long.
+    pub fn look_at_running(&mut self, patience: u64) {
+        let Some(Keeps { breaches, .. }) = &mut self.keeps else { return };
         let until = self.recorder.stream.until_ns;
         for lane in &self.lanes {
             let thread = &lane.learned.thread;
             let running = self.attribution.running_since(thread.tid).filter(|release| lane.counts(*release));
             if let Some(release) = running {
-                breaches.running(thread, release, until, window.0 / 2);
+                breaches.running(thread, release, until, patience);
             }
         }
         for passes in passes(&mut self.chains, &mut self.marks) {
@@ -240,11 +241,12 @@ impl Engine {
                 at_mono_ns: event.t_ns,
                 thread,
                 tid: Some(tid),
-                name: name.map(str::to_owned),
+                name,
                 claim: None,
                 value_ns: None,
                 release_mono_ns: None,
                 is_open: false,
+                completes: false,
             });
         }
     }

@@ -27,6 +27,8 @@ pub(super) struct Found {
     /// Marks that the threads wrote; `None` if this kernel does not show them.
     pub marks: Option<Vec<AppMark>>,
     pub notes: Vec<String>,
+    /// Number of kernel events that were lost while the threads were observed.
+    pub lost_events: u64,
 }
 
 /// # Errors
@@ -64,19 +66,40 @@ pub(super) fn find(options: &AppOptions) -> Result<Found, ProofError> {
         }
     }
     let marks = recorder.has_marks.then(|| marks(&programs, &learning));
+    let (lost_events, marks_off) = (recorder.lost(), recorder.marks_off());
     let mut notes = recorder.end();
+    notes.extend(marks_off.map(str::to_owned));
     let (learned, without) = learning.found();
     if learned.is_empty() {
-        let names: Vec<&str> = without.iter().map(|thread| thread.name.as_str()).collect();
-        return Err(ProofError::Environment(format!(
-            "no cycles were found in {}: none of these threads waited four times at the same place within {LEARN}",
-            names.join(", ")
-        )));
+        return Err(ProofError::Environment(no_cycles(&without, lost_events)));
     }
     notes.extend(without.iter().map(|thread| {
-        format!("{} (thread {}) showed no cycles in {LEARN} and is not measured", thread.name, thread.tid)
+        let found = if lost_events > 0 { "may have cycles, of which none were found" } else { "showed no cycles" };
+        format!("{} (thread {}) {found} in {LEARN}, and is not measured", thread.name, thread.tid)
     }));
-    Ok(Found { programs, learned, marks, notes })
+    if lost_events > 0 {
+        notes.push(format!("cycles and periods may be unknown: {}", lost(lost_events)));
+    }
+    Ok(Found { programs, learned, marks, notes, lost_events })
+}
+
+fn no_cycles(without: &[Thread], lost_events: u64) -> String {
+    let names: Vec<&str> = without.iter().map(|thread| thread.name.as_str()).collect();
+    let names = names.join(", ");
+    match lost_events {
+        0 => format!(
+            "no cycles were found in {names}: none of these threads waited four times at the same place within {LEARN}"
+        ),
+        _ => format!("it is unknown whether {names} have cycles: {}", lost(lost_events)),
+    }
+}
+
+/// Says that events were lost while the threads were observed.
+pub(super) fn lost(events: u64) -> String {
+    format!(
+        "{events} kernel events were overwritten before they were read, while the threads were observed; all of their system \
+         calls are recorded then, so a thread that makes very many causes that"
+    )
 }
 
 /// Returns the marks that the programs' threads wrote, because other programs may write to trace_marker too.
@@ -172,4 +195,20 @@ fn sleep(time: Nanos) -> Result<(), ProofError> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use punctual_units::Scheduling;
+
+    #[test]
+    fn no_cycles_are_no_finding_if_events_were_lost() {
+        let scheduling = Scheduling::Other { nice: 0 };
+        let thread = Thread { program: "plc".into(), pid: 7, tid: 7, name: "control".into(), scheduling };
+        let threads = [thread];
+        assert!(no_cycles(&threads, 0).starts_with("no cycles were found in control: none of these threads waited"));
+        let text = no_cycles(&threads, 9);
+        assert!(text.starts_with("it is unknown whether control have cycles: 9 kernel events"), "{text}");
+    }
 }

@@ -85,7 +85,11 @@ impl Meter for AppMeter {
     fn collect(mut self: Box<Self>) -> Collected {
         self.flags.stop.store(monotonic() >= self.end + PATIENCE || self.stopped.is_some(), Relaxed);
         match self.thread.take().map(JoinHandle::join) {
-            Some(Ok(engine)) => engine.finish(self.stopped),
+            Some(Ok(mut engine)) => {
+                // A signal of the terminal ends the program as well: that is the end of the measurement, and no failure.
+                engine.failed = engine.failed.filter(|_| !matches!(self.stopped, Some(Stop::Now | Stop::User)));
+                engine.finish(self.stopped)
+            }
             _ => Collected { end: self.end.min(monotonic()), ..Collected::default() },
         }
     }

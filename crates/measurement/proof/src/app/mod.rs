@@ -104,13 +104,14 @@ impl App {
     /// There is no such program, none of its threads is real-time, the threads show no cycles, the kernel's events
     /// cannot be recorded, or a signal arrived.
     pub fn start(options: &AppOptions) -> Result<App, ProofError> {
-        let Found { programs, learned, marks, notes } = finding::find(options)?;
+        let Found { programs, learned, marks, notes, lost_events } = finding::find(options)?;
         let names: Vec<&str> = programs.iter().map(|program| program.name.as_str()).collect();
         let application = Application {
             program: names.join(" and "),
             threads: learned.iter().map(|one| one.thread.clone()).collect(),
             marks,
             notes,
+            lost_events,
             ..Application::default()
         };
         let (asked, machine) = (options.threads.clone(), OfMachine::read());
@@ -151,23 +152,36 @@ impl App {
         prepared(Subject::Application(Arc::clone(&self.0)), &options)?.run(observer)
     }
 
+    /// Refuses claims that are about no application, which is known before it is started.
+    ///
+    /// # Errors
+    /// A claim names no thread.
+    pub fn refuse(claims: &[Claim]) -> Result<(), ProofError> {
+        claims.iter().find(|claim| claim.of.is_none()).map_or(Ok(()), |claim| {
+            Err(ProofError::Usage(format!(
+                "`{claim}`: an application's claims name a thread, as in response(THREAD) < 800us or late(THREAD) = 0"
+            )))
+        })
+    }
+
     fn check(&self, claims: &[Claim]) -> Result<(), ProofError> {
+        App::refuse(claims)?;
         let application = self.application();
         let threads = &application.threads;
         let names: Vec<&str> = threads.iter().map(|thread| thread.name.as_str()).collect();
         for claim in claims {
             let usage = |text: String| Err(ProofError::Usage(format!("`{claim}`: {text}")));
-            let Some(of) = &claim.of else {
-                return usage(format!(
-                    "an application's claims name a thread, as in response({}) < 800us or late({0}) = 0",
-                    names.first().unwrap_or(&"control")
-                ));
-            };
+            let lost = || finding::lost(application.lost_events);
+            let unknown = |text: String| Err(ProofError::Environment(format!("`{claim}`: {text}: {}", lost())));
+            let Some(of) = &claim.of else { continue };
             if matches!(of, AppValue::Chain(_)) && is_of_marks(of, &application)? {
                 continue;
             }
             for name in of.threads() {
                 let Some(thread) = threads.iter().find(|thread| thread.name == *name) else {
+                    if application.lost_events > 0 {
+                        return unknown(format!("no cycles of a thread {name} were found, but it may have some"));
+                    }
                     return usage(format!(
                         "no thread {name} has cycles; the threads that have cycles: {}",
                         names.join(", ")
@@ -178,6 +192,9 @@ impl App {
                 let is_of_misses = matches!(claim.quantity, Quantity::NoneMissed | Quantity::MissedShare(_));
                 if is_of_misses && thread.release == Release::RelativeSleep.name() {
                     return usage(format!("{name} uses relative sleeps: it has no fixed releases that it could miss"));
+                }
+                if needs_period && thread.period_ns.is_none() && application.lost_events > 0 {
+                    return unknown(format!("no constant period of {name} was found, but it may have one"));
                 }
                 if needs_period && thread.period_ns.is_none() {
                     return usage(format!("the releases of {name} have no constant period"));

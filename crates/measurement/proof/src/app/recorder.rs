@@ -110,6 +110,12 @@ impl Recorder {
         Ok(capture)
     }
 
+    /// Returns the reason why programs cannot write marks now; `None` if they can.
+    pub fn marks_off(&self) -> Option<&'static str> {
+        let are_off = self.flight.as_ref().is_some_and(|flight| flight.instance().marks_are_off());
+        are_off.then_some("trace_marker is switched off: options/markers of tracefs is 0, so writing a mark fails")
+    }
+
     /// Returns the number of events that the kernel could not record.
     pub fn lost(&self) -> u64 {
         let Some(flight) = &self.flight else { return 0 };

@@ -188,7 +188,11 @@ fn moment(late: &AppLate) -> String {
         (LateBy::Program, ..) => format!("{thread} said it is late{name}"),
         (LateBy::Signal, ..) => "a signal said it is late".into(),
         (LateBy::Claim, claim, Some(value)) => {
-            let open = if late.is_open { " so far" } else { "" };
+            let open = match (late.is_open, late.completes) {
+                (true, _) => " so far",
+                (_, true) => " in the end",
+                _ => "",
+            };
             format!("{}: {value}{open}", claim.as_deref().unwrap_or("a claim"))
         }
         (LateBy::Claim, claim, None) => format!("{}: releases without a cycle", claim.as_deref().unwrap_or("a claim")),
@@ -218,6 +222,12 @@ pub(super) fn about_application(app: &WatchApp) -> Vec<String> {
             count(thread.skipped)
         )
     }));
+    if late.unsaved > 0 {
+        said.push(format!(
+            "the events of {} could not be saved (a full disk, or files that were removed); what was explained is in the lines",
+            plural(late.unsaved, "window", "windows")
+        ));
+    }
     if app.lost_events > 0 {
         said.push(format!(
             "{} kernel events were overwritten before they were read: cycles and moments among them are missing",
@@ -340,6 +350,7 @@ mod tests {
                 value_ns: None,
                 release_mono_ns: None,
                 is_open: false,
+                completes: false,
             },
             segment: Some("runs/a".into()),
             verdict: Some("CPU1 cycle of 1 ms".into()),
@@ -355,6 +366,8 @@ mod tests {
         assert!(said(&late).starts_with("late(control) = 0: releases without a cycle: not explained: no window"));
         (late.late.value_ns, late.late.is_open) = (Some(Nanos::from_millis(2)), true);
         assert!(said(&late).starts_with("late(control) = 0: 2.00 ms so far: not explained"));
+        (late.late.is_open, late.late.completes) = (false, true);
+        assert!(said(&late).starts_with("late(control) = 0: 2.00 ms in the end: not explained"));
     }
 
     #[test]
@@ -372,7 +385,7 @@ mod tests {
                 overruns: 0,
                 longest_ns: Some(Nanos(7)),
             }],
-            late: WatchLates { seen: 4, explained: 1, too_many: 2, failed: 1 },
+            late: WatchLates { seen: 4, explained: 1, too_many: 2, failed: 1, unsaved: 3 },
             lost_events: 9,
             no_marks: Some("old".into()),
             ended: Some("./plc ended".into()),
@@ -381,6 +394,7 @@ mod tests {
         for part in [
             "./plc: late 4 times since the start: 1 explained, 2 only counted",
             "control: 1 cycle, the longest 7 ns, 0 longer than the period, 2 skipped",
+            "the events of 3 windows could not be saved",
             "9 kernel events were overwritten",
             "is not seen: old",
             "NOT WATCHED ANY MORE: ./plc ended",

@@ -4,9 +4,9 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use proptest::prelude::*;
 use punctual_model::{AppValue, Application, BlockMaximum, Distribution, Event, Phase, Recording, Verdict, WindowMax};
-use punctual_report::{Place, SUMMARY_LINES, TextStyle, html, summary, text, words};
+use punctual_report::{Place, SUMMARY_LINES, TextStyle, application_text, html, summary, text, words};
 use punctual_testing::runs;
-use punctual_units::{CpuId, Histogram, Nanos};
+use punctual_units::{CpuId, Histogram, Nanos, Scheduling};
 use sha2::{Digest, Sha256};
 
 #[test]
@@ -21,15 +21,7 @@ fn eight_loads_on_64_cpus_fit_a_megabyte() {
 #[test]
 fn an_application_has_each_load_once_over_time_and_the_axis_of_its_responses() {
     let (mut recording, verdict) = runs::good();
-    let application = Application {
-        program: "./two".into(),
-        threads: Vec::new(),
-        marks: None,
-        cycles: Vec::new(),
-        chains: Vec::new(),
-        notes: Vec::new(),
-    };
-    recording.application = Some(application);
+    recording.application = Some(Application { program: "./two".into(), ..Application::default() });
     recording.run.phases.truncate(1);
     let first = &mut recording.run.phases[0];
     first.value = Some(AppValue::Response("fast".into()));
@@ -57,6 +49,24 @@ fn an_application_has_each_load_once_over_time_and_the_axis_of_its_responses() {
     let all = page.split("Wakeup latency under all loads").nth(1).unwrap();
     assert!(!all[..all.find("</svg>").unwrap()].contains(">1 ns<"));
     assert!(over_time.contains("µs</text>") && !over_time.contains(">1000000</text>"), "{over_time}");
+}
+
+#[test]
+fn a_period_that_was_not_found_is_unknown_if_events_were_lost() {
+    let thread = serde_json::json!({
+        "name": "control", "tid": 7, "pid": 7, "scheduling": Scheduling::Other { nice: 0 }, "release": "futex",
+        "call": "futex(2)", "period_ns": null, "phase_ns": null, "jitter_ns": null, "ambiguous_with": null
+    });
+    let threads = vec![serde_json::from_value(thread).unwrap()];
+    let mut application = Application { program: "./plc".into(), threads, ..Application::default() };
+    let said = |application: &Application| application_text(application, &TextStyle { color: false, width: 200 });
+    assert!(said(&application).contains("in futex(2), no period"), "{}", said(&application));
+    application.lost_events = 1;
+    assert!(
+        said(&application).contains("in futex(2), period unknown because events were lost"),
+        "{}",
+        said(&application)
+    );
 }
 
 #[test]

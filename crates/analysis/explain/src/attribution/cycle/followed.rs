@@ -3,6 +3,7 @@
 use super::Open;
 use super::calls::{Closed, Given};
 use super::pending::{Pending, Released};
+use super::sentences;
 use punctual_cycles::Awaited;
 use punctual_model::Cycle;
 use std::collections::VecDeque;
@@ -26,6 +27,8 @@ pub(super) struct Followed {
     pub longest: Vec<Cycle>,
     /// The last cycles and their ends, oldest first.
     pub recent: VecDeque<(Open, u64)>,
+    /// Release of the cycle with which the current backlog began: the last one that did not begin late.
+    backlog: Option<u64>,
     /// Number of cycles that were only partly observed.
     pub broken: u64,
     /// True if a cycle was only partly observed since the last complete one, or if no cycle has ended yet.
@@ -55,6 +58,7 @@ impl Followed {
             given: Vec::new(),
             longest: Vec::new(),
             recent: VecDeque::new(),
+            backlog: None,
             broken: 0,
             has_gap: true,
         }
@@ -69,12 +73,40 @@ impl Followed {
         self.closing.take()
     }
 
-    pub fn remember(&mut self, open: Open, end: u64, most: usize) {
+    /// Records a cycle that has ended, and is among the longest by now if it is one of them.
+    pub fn remember(&mut self, mut open: Open, end: u64, most: usize) {
+        let is_next = self.closing.as_ref().is_some_and(|closing| closing.is_next);
+        match open.behind {
+            0 => self.backlog = Some(open.release),
+            _ => {
+                self.backlog = self.backlog.filter(|_| is_next);
+                open.backlog = self.backlog;
+                self.explain_backlog(&open);
+            }
+        }
         if self.recent.len() >= most {
             self.recent.pop_front();
         }
         if most > 0 {
             self.recent.push_back((open, end));
+        }
+    }
+
+    /// Adds to the sentence of one of the longest cycles what delayed the first cycle of its backlog, if that is one of
+    /// the longest as well.
+    fn explain_backlog(&mut self, open: &Open) {
+        let first = self.longest.iter().find(|cycle| Some(cycle.release_ns) == open.backlog);
+        let Some(cause) = first.map(sentences::backlog) else { return };
+        if let Some(own) = self.longest.iter_mut().find(|cycle| cycle.release_ns == open.release) {
+            own.verdict += &cause;
+        }
+    }
+
+    /// Returns the release of the cycle with which the backlog of a cycle began: a remembered one, or the current one.
+    pub fn backlog_of(&self, release: u64) -> Option<u64> {
+        match self.recent.iter().rev().find(|(open, _)| open.release == release) {
+            Some((open, _)) => open.backlog,
+            None => self.backlog.filter(|_| !self.has_gap),
         }
     }
 
