@@ -159,7 +159,7 @@ fn a_count_below_zero_is_named() {
     let said = trace("4294967293");
     assert!(said.starts_with("fifo_len of tx became 4294967293, which is -3: a count went below zero"), "{said}");
     assert!(said.contains("after \"flush: reset\" (play (pid 763) on CPU 0)"), "{said}");
-    assert!(said.contains("the longest time between two texts is 11.8 ms"), "{said}");
+    assert!(said.contains("the longest time between two lines of text is 11.8 ms"), "{said}");
     assert_eq!(trace("4096"), "");
 }
 

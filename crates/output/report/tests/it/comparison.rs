@@ -187,7 +187,7 @@ fn sentences_say_which_way_and_how_sure() {
         "No verdict on one more figure in the table: the boot of each run is not recorded.",
         "Unknown for 6.12-rt and 6.12 <stock>, and not compared: the worst wakeup under `timers`",
         "are worth 5 and 6 independent ones",
-        "The difference is mostly thermal (87 % of it): from 78 °C on values are 29 % higher with either",
+        "The difference is mostly thermal (87 % of it): from 78 °C on, values are 29 % higher with either",
         "the ratio of 6.12 <stock> (13 of 100) to 6.12-rt (9 of 100) is 1.016 [1.000, 1.026 at 95 %]",
         "all of one boot: a verdict requires four boots of each",
         "At equal temperature it is 4.0 % higher [-2.0 %, 10 % at 95 %].",

@@ -49,7 +49,7 @@ fn every_figure_has_its_source_and_how_comparable_it_is() {
     );
     assert!(last.starts_with("How comparable they are: ") && last.contains("virtual machine (`kvm`)"), "{last}");
     assert!(
-        last.contains("per CPU, the longest published one 49,999,700") && last.contains("state their tuning"),
+        last.contains("per CPU, the longest published measurement 49,999,700") && last.contains("state their tuning"),
         "{last}"
     );
 }

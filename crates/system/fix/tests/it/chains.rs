@@ -217,7 +217,7 @@ fn a_menu_that_boots_nothing_is_not_used() {
         let plan = of_words(root.path(), &kernel, &request, How::ForGood);
         let fixed = fix(rules, root.path(), &kernel, &plan, &i_know()).unwrap();
         let refused = fixed.rules.iter().flat_map(|rule| &rule.refused).cloned().collect::<Vec<_>>().join("\n");
-        let why = if is_wrong { "rejects it, so it is not used" } else { "lacks `linux`" };
+        let why = if is_wrong { "rejects the new file, so that file is not used" } else { "lacks `linux`" };
         assert!(refused.contains(why), "{refused}");
         assert_eq!(difference(&before, root.path()), Vec::<String>::new());
     }

@@ -164,7 +164,8 @@ pub(super) fn histograms(head: &str, is_cut: bool) -> Option<(String, bool)> {
             if let Some(of) = all.last_mut() {
                 of.worst = if count > 0 { bound(&from) } else { of.worst };
                 let unit = if of.unit.is_empty() { String::new() } else { format!(" {}", of.unit) };
-                of.buckets.push((format!("{from} to {to}{unit}"), count));
+                let range = if from == to { from } else { format!("{from} to {to}") };
+                of.buckets.push((format!("{range}{unit}"), count));
             }
         } else if line.ends_with(':') || line.contains('=') {
             // A stamp may stand before the name.
@@ -207,9 +208,10 @@ fn bound(from: &str) -> f64 {
 
 fn bucket(line: &str) -> Option<(String, String, u64)> {
     let (range, rest) = match line.strip_prefix('[') {
+        // bpftrace prints a bucket of one value as `[1]`, and lower limits as `(..., 0)`.
         Some(rest) => {
-            let (range, rest) = rest.split_once(')')?;
-            (range.split_once(", ")?, rest)
+            let (range, rest) = rest.split_once([')', ']'])?;
+            (range.split_once(", ").unwrap_or((range, range)), rest)
         }
         None => {
             let (range, rest) = line.split_once(" : ")?;
@@ -217,6 +219,8 @@ fn bucket(line: &str) -> Option<(String, String, u64)> {
         }
     };
     let (count, bar) = rest.trim().split_once('|')?;
-    bar.trim_end().ends_with('|').then_some(())?;
+    let is_bar =
+        bar.trim_end().strip_suffix('|').is_some_and(|bar| bar.chars().all(|c| c == '@' || c == '*' || c == ' '));
+    is_bar.then_some(())?;
     Some((range.0.trim().to_owned(), range.1.trim().to_owned(), count.trim().parse().ok()?))
 }

@@ -314,3 +314,11 @@ fn formats_that_are_not_read_have_a_true_first_line() {
     let stub = " contended   total wait     max wait     avg wait         type   caller\n\n  4  2.33 s  2.28 s  582.35 ms  rwlock:W  __traceiter_contention_begin+0x44\n";
     assert!(said(stub).contains("the longest wait is 2.28 s of 4 waits, for a rwlock:W; __traceiter_contention_begin+0x44 is the tracepoint's own code"), "{}", said(stub));
 }
+
+#[test]
+fn buckets_of_one_value_are_buckets() {
+    let text = "@usecs:\n[0]                   3 |@@                  |\n[1]                  40 |@@@@@@@@@@@@@@@@@@@@|\n\
+                [2, 4)               20 |@@@@@@@@@@          |\n[64M, 128M)           1 |                    |\n";
+    let (said, _) = super::bpf::histograms(text, false).unwrap();
+    assert_eq!(said, "@usecs: 64M to 128M, once (of 64 in all, most are 1: 40)");
+}
