@@ -16,10 +16,12 @@ const LOW: usize = 4;
 /// Number of mean excesses above the largest response at which the upper limit is. For exponential tails the maximum of
 /// as many new cycles is larger with a probability of about (1 + t/7)^-7, 4 %, where the mean is that of 7 excesses.
 const HIGH: f64 = 4.0;
+/// Share of the longest response below which the one without the thread or interrupt is worth reporting.
+const WORTH: f64 = 0.95;
 /// Share of the time that must certainly have been that of the thread or interrupt.
 const SURE: f64 = 0.9;
 
-/// Returns an estimate for each thread or interrupt whose absence would shorten the longest response of a thread.
+/// Returns an estimate for each thread or interrupt whose absence would clearly shorten the longest response of a thread.
 pub(crate) fn counterfactuals(recording: &Recording) -> Vec<AppCounterfactual> {
     let Some(application) = &recording.application else { return Vec::new() };
     let mut all: Vec<AppCounterfactual> =
@@ -52,7 +54,7 @@ fn of_thread<'a>(recording: &Recording, application: &'a Application, thread: &A
         let response = longest.first().copied().unwrap_or(0);
         let why_not = why_not(recording, &own, thread, one, parts);
         let limits = limits(&longest, &least).filter(|_| why_not.is_none());
-        (response < seen).then(|| AppCounterfactual {
+        ((response as f64) < WORTH * seen as f64).then(|| AppCounterfactual {
             thread: thread.name.clone(),
             without: one.name.clone(),
             class: one.class,
