@@ -14,12 +14,10 @@ mod marks;
 mod meter;
 mod problems;
 mod program;
-mod reaper;
 mod recorder;
 mod takes;
 
 pub use keeping::{AppKeeper, Lates};
-pub use reaper::{REAPER_ARG, reaper_main};
 
 use crate::capture::OfMachine;
 use crate::concluding::Done;
