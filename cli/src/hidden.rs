@@ -19,8 +19,8 @@ const WORDS: [(&str, Main); 9] = [
     (punctual_watch::EXPLAIN_ARG, punctual_watch::explain_main),
     // `check`: becomes the program that is observed.
     (punctual_check::START_ARG, punctual_check::start_main),
-    // `prove --app`: the parent of all processes of the application.
-    (punctual_proof::REAPER_ARG, punctual_proof::reaper_main),
+    // `check`, `prove --app`: the parent of all processes of the program.
+    (punctual_check::REAPER_ARG, punctual_check::reaper_main),
     // `audit --fix --confirm`: undoes the fix unless confirmed.
     (fix::GUARD_ARG, fix::guard_main),
     // Restores what a command that timed out had changed.

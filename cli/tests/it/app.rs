@@ -3,8 +3,9 @@
 use crate::common::run;
 use serde_json::Value;
 use std::fs;
+use std::io::BufRead;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 #[test]
@@ -37,7 +38,12 @@ fn what_a_program_leaves_behind_ends_with_it() {
     let file = folder.path().join("pid");
     let script = format!("setsid sh -c 'echo $$ > {0}.new; mv {0}.new {0}; exec sleep 300' &", file.display());
     let words = ["__app-reaper", "/bin/sh", "-c", &script];
-    let mut starter = Command::new(env!("CARGO_BIN_EXE_punctual")).args(words).spawn().unwrap();
+    let mut starter = Command::new(env!("CARGO_BIN_EXE_punctual")).args(words).stdout(Stdio::piped()).spawn().unwrap();
+    // The first line is the ID of the program, which is stopped.
+    let mut line = String::new();
+    std::io::BufReader::new(starter.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let runs = Command::new("sh").args(["-c", "kill -CONT $0", line.trim()]).status().unwrap();
+    assert!(runs.success());
     while !file.exists() {
         assert!(starter.try_wait().unwrap().is_none(), "it ended before the program");
         std::thread::sleep(Duration::from_millis(5));

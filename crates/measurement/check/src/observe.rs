@@ -5,20 +5,21 @@ mod deep;
 mod end;
 mod ring;
 
+use end::end_program;
 pub use end::outcome;
 use ring::ring_bytes;
 
 use crate::locks::Locks;
 use crate::order::Order;
 use crate::probes::{MOST_HITS, Probes};
+use crate::reaper::Reaped;
 use crate::recorder::{Probeable, Recorder};
 use crate::sources::{ENTER, EXIT, FAULT, MAJOR, MARK, MINOR, SMALL_STACK, SWITCHES, TASKS, TIMER, Tags, WAKING};
-use crate::start::Stopped;
 use crate::subject::{Subject, program_file};
 use crate::system::Live;
 use punctual_model::{Check, CheckSource};
 use punctual_perf::{Buffer, Handle, Observer, Record, Source, Spec, Target, Tracepoint};
-use punctual_tracefs::{Tracefs, Uprobe};
+use punctual_tracefs::{Tracefs, TracefsError, Uprobe};
 use punctual_units::{CpuList, Nanos};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -27,7 +28,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
-use std::process::{Child, ExitStatus};
+use std::process::ExitStatus;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -94,9 +95,9 @@ pub fn check(options: &CheckOptions, stop: &AtomicBool) -> Result<Check, CheckEr
         program = Some(runnable(words)?);
     }
     let name = options.subject.name();
-    let stopped = match &options.subject {
+    let mut started = match &options.subject {
         Subject::Command(words) => {
-            Some(Stopped::start(words).map_err(|e| CheckError::Environment(format!("cannot start {name}: {e}")))?)
+            Some(Reaped::start(words).map_err(|e| CheckError::Environment(format!("cannot start {name}: {e}")))?)
         }
         _ => None,
     };
@@ -104,33 +105,28 @@ pub fn check(options: &CheckOptions, stop: &AtomicBool) -> Result<Check, CheckEr
     let limits = getrlimit(Resource::Nofile);
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limits.maximum, ..limits });
     let mut session = Session::new(options)?;
-    let mut started = None;
-    let opened = match &stopped {
-        Some(stopped) => session.open_starting(options, stopped.child.id().cast_signed(), program.as_deref()),
+    let opened = match &started {
+        Some(started) => session.open_starting(options, started.pid, program.as_deref()),
         None => session.attach(options, &pids),
     };
-    if let Err(error) = opened {
-        if let Some(mut stopped) = stopped {
-            // It has not run yet.
-            let _ = stopped.child.kill();
-            let _ = punctual_watchdog::wait(&mut stopped.child, "the program", punctual_watchdog::SHORT);
-        }
+    session.begun = monotonic();
+    let run = opened.and_then(|()| match &started {
+        Some(started) => started.run().map_err(|e| CheckError::Environment(format!("cannot start {name}: {e}"))),
+        None => Ok(()),
+    });
+    if let Err(error) = run {
+        // It has not run yet.
+        started.into_iter().for_each(Reaped::kill);
         return Err(error);
     }
-    session.begun = monotonic();
-    if let Some(stopped) = stopped {
-        started = Some(stopped.run().map_err(|e| CheckError::Environment(format!("cannot start {name}: {e}")))?);
-    }
-    let ended = session.observe(options, started, stop);
-    if let (Some(code @ (126 | 127)), true) = (ended.code, session.recorder.threads_seen() <= 1) {
+    let ended = session.observe(options, &mut started, stop);
+    // The events are enabled when the program is executed.
+    if let (Some(code @ (126 | 127)), 0) = (ended.code, session.recorder.events) {
         let why = match code {
             126 => "permission is missing, or it is not a program for this machine",
-            _ => "its dynamic linker, a library or a command that it runs was not found; ldd lists libraries",
+            _ => "its interpreter (the dynamic linker, or the one that a script names) was not found",
         };
-        return Err(CheckError::Usage(format!("{name} ended with exit code {code}: {why}")));
-    }
-    if ended.is_failure {
-        session.miss("all of the program's work", format!("it {}", ended.said));
+        return Err(CheckError::Usage(format!("{name} cannot be executed (exit code {code}): {why}")));
     }
     Ok(session.conclude(options, name, ended.said))
 }
@@ -141,9 +137,14 @@ fn runnable(words: &[std::ffi::OsString]) -> Result<PathBuf, CheckError> {
     let word =
         words.first().ok_or_else(|| CheckError::Usage("no program specified: punctual check -- PROGRAM".into()))?;
     let shown = word.to_string_lossy();
-    let file = program_file(word)
-        .ok_or_else(|| CheckError::Usage(format!("program {shown} not found; specify its path, as in ./{shown}")))?;
+    let file = program_file(word).ok_or_else(|| {
+        let advice = if shown.contains('/') { String::new() } else { format!("; specify its path, as in ./{shown}") };
+        CheckError::Usage(format!("program {shown} not found{advice}"))
+    })?;
     let meta = fs::metadata(&file).map_err(|e| CheckError::Usage(format!("{}: {e}", file.display())))?;
+    if !meta.is_file() || meta.mode() & 0o111 == 0 {
+        return Err(CheckError::Usage(format!("{} is not an executable file", file.display())));
+    }
     let is_own = meta.uid() == rustix::process::geteuid().as_raw();
     if meta.mode() & 0o6000 != 0 && !is_own {
         return Err(CheckError::Environment(format!(
@@ -157,8 +158,6 @@ fn runnable(words: &[std::ffi::OsString]) -> Result<PathBuf, CheckError> {
 struct Ended {
     said: String,
     code: Option<i32>,
-    /// True if the program ended by a signal or with an error, and was not ended by the check.
-    is_failure: bool,
 }
 
 struct Session {
@@ -198,7 +197,12 @@ impl Session {
         let cpus: CpuList = online.trim().parse().map_err(|e| CheckError::Environment(format!("CPUs: {e}")))?;
         let tracefs = Tracefs::find();
         let root = tracefs.as_ref().ok().map(|tracefs| tracefs.root().to_owned());
-        let tags = Tags::find(root.as_deref());
+        let mut tags = Tags::find(root.as_deref());
+        let mut notes = Vec::new();
+        if let Err(error @ TracefsError::Namespace) = Tracefs::of_threads() {
+            tags.waking = None;
+            notes.push(error.to_string());
+        }
         let why = tracefs
             .as_ref()
             .err()
@@ -217,7 +221,7 @@ impl Session {
         for (name, event, stack, tag) in rows {
             match event {
                 Some(source) => specs.push(Spec { source, stack, tag }),
-                None => sources.push(source(name, Some(why.clone()))),
+                None => sources.push(source(name, Some(notes.first().cloned().unwrap_or_else(|| why.clone())))),
             }
         }
         let mut notes = Vec::new();
@@ -305,7 +309,7 @@ impl Session {
     }
 
     /// Observes until the program exits, the duration is over, or `stop` is set.
-    fn observe(&mut self, options: &CheckOptions, mut started: Option<Child>, stop: &AtomicBool) -> Ended {
+    fn observe(&mut self, options: &CheckOptions, started: &mut Option<Reaped>, stop: &AtomicBool) -> Ended {
         let end = self.begun.saturating_add(options.duration.0);
         punctual_watchdog::measuring("the observation", std::time::Duration::from_nanos(options.duration.0));
         let mut status: Option<ExitStatus> = None;
@@ -319,13 +323,12 @@ impl Session {
                 self.look(now);
             }
             self.deepen(now);
-            if let Some(child) = &mut started
-                && status.is_none()
-            {
-                status = child.try_wait().ok().flatten();
+            if let Some(program) = started {
+                status = program.status();
             }
-            let is_gone = match &started {
-                Some(_) => status.is_some() && self.recorder.tids().next().is_none(),
+            let is_gone = match started {
+                // A program that could not be executed has no events.
+                Some(program) => status.is_some() && self.recorder.events == 0 || program.has_ended(),
                 None => self.recorder.tids().next().is_none(),
             };
             if is_gone || now >= end || stop.load(Relaxed) {
@@ -338,21 +341,19 @@ impl Session {
         self.recorder.look(monotonic());
         self.drain(false);
         self.drain(true);
-        let said = match (&started, status) {
+        self.short_lived(status);
+        let said = match (&*started, status) {
             (_, Some(status)) => said(status),
             (Some(_), None) => "was still running and was ended by the check".to_owned(),
             (None, None) if self.recorder.tids().next().is_none() => "ended".to_owned(),
             (None, None) => "is still running".to_owned(),
         };
-        if let Some(mut child) = started {
-            self.end_program(&mut child, status.is_some());
-        }
+        started.take().into_iter().for_each(end_program);
         if status.is_none() && self.starting.count_ones() >= STARTING {
             let why = "there has been none so far, and the program was busy in the last second: if it is still starting, give a longer --duration";
             self.miss("real-time threads", why.into());
         }
-        let is_failure = status.is_some_and(|status| !status.success());
-        Ended { said, code: status.and_then(|status| status.code()), is_failure }
+        Ended { said, code: status.and_then(|status| status.code()) }
     }
 
     fn wait(&self, time: Nanos) {

@@ -115,8 +115,10 @@ pub struct Recorder<S> {
     /// Number of waits and occurrences kept.
     kept: usize,
     pub events: u64,
-    /// Number of threads that set a policy, or whose policy was set, and that ended before it could be read.
+    /// Number of calls that set the policy of a thread that could not be found or had ended.
     pub unread_policies: u64,
+    /// Threads that still ran when the kernel ended their observation.
+    pub unobserved: Vec<String>,
 }
 
 impl<S: System> Recorder<S> {
@@ -144,6 +146,7 @@ impl<S: System> Recorder<S> {
             kept: 0,
             events: 0,
             unread_policies: 0,
+            unobserved: Vec::new(),
         }
     }
 
@@ -355,6 +358,10 @@ impl<S: System> Recorder<S> {
             Record::Exit { meta, tid, pid } => {
                 if let Some(mut running) = self.threads.remove(&tid) {
                     running.thread.ended = Some(meta.time);
+                    // An exec that changes the user detaches the events (begin_new_exec() of fs/exec.c).
+                    if self.system.is_alive(tid) {
+                        self.unobserved.push(format!("{} ({tid})", running.thread.name));
+                    }
                     self.ended.push(running.thread);
                 }
                 if pid == tid {

@@ -59,16 +59,6 @@ impl Stopped {
         limit.ended()?;
         stopped.map(|()| Stopped { child })
     }
-
-    /// Lets the program run.
-    ///
-    /// # Errors
-    ///
-    /// Those of kill(2).
-    pub fn run(self) -> io::Result<Child> {
-        kill_process(pid_of(&self.child), Signal::CONT)?;
-        Ok(self.child)
-    }
 }
 
 fn pid_of(child: &Child) -> Pid {

@@ -23,6 +23,11 @@ pub trait System {
     fn facts(&self, pid: i32, tid: i32) -> Facts;
     /// Returns the name of a thread, and true if it is a kernel thread.
     fn who(&self, tid: i32) -> Option<(String, bool)>;
+    /// Returns the thread that process `pid` calls `named`, which may be in another PID namespace; `None` if it cannot be
+    /// determined. `known` are the threads among which it is searched.
+    fn thread_of(&self, pid: i32, named: i32, known: &[i32]) -> Option<i32>;
+    /// Returns true if the thread exists and is not exiting.
+    fn is_alive(&self, tid: i32) -> bool;
     /// Returns how far a clock is ahead of CLOCK_MONOTONIC, ns.
     fn ahead(&self, clock: i32) -> i64;
     /// Returns true if the address is in the area in which the kernel executes the instructions that uprobes replaced.
@@ -68,6 +73,31 @@ impl System for Live {
         Some((name.trim_end().to_owned(), flags & 0x0020_0000 != 0))
     }
 
+    fn thread_of(&self, pid: i32, named: i32, known: &[i32]) -> Option<i32> {
+        let depth = namespace_ids(pid)?.len();
+        if depth == 1 {
+            return Some(named);
+        }
+        let namespace = |tid: i32| fs::read_link(format!("/proc/{tid}/ns/pid")).ok();
+        let own = namespace(pid)?;
+        // Threads in namespaces below this one have an ID in it, too; whether it is this one is not known of them.
+        let is_it = |tid: &i32| {
+            namespace_ids(*tid).is_some_and(|ids| ids.len() == depth && ids.last() == Some(&named))
+                && namespace(*tid).as_ref() == Some(&own)
+        };
+        known.iter().copied().find(is_it)
+    }
+
+    fn is_alive(&self, tid: i32) -> bool {
+        /// PF_EXITING of include/linux/sched.h.
+        const EXITING: u64 = 0x4;
+        let stat = fs::read_to_string(format!("/proc/{tid}/stat")).unwrap_or_default();
+        let fields = stat.rsplit_once(") ").map(|(_, rest)| rest.split(' ').collect::<Vec<_>>()).unwrap_or_default();
+        let flags = fields.get(6).and_then(|flags| flags.parse::<u64>().ok());
+        !fields.first().is_some_and(|state| matches!(*state, "Z" | "X"))
+            && flags.is_some_and(|flags| flags & EXITING == 0)
+    }
+
     fn ahead(&self, clock: i32) -> i64 {
         let id = match clock {
             libc::CLOCK_REALTIME => DynamicClockId::Known(ClockId::Realtime),
@@ -95,6 +125,14 @@ impl System for Live {
             })
         })
     }
+}
+
+/// Returns the IDs of a thread, from the namespace of this /proc to its own (NSpid of proc_pid_status(5)).
+fn namespace_ids(tid: i32) -> Option<Vec<i32>> {
+    let status = fs::read_to_string(format!("/proc/{tid}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
+    // Without CONFIG_PID_NS there is one namespace.
+    Some(line.map_or_else(|| vec![tid], |ids| ids.split_whitespace().filter_map(|id| id.parse().ok()).collect()))
 }
 
 /// Returns what a descriptor of a process refers to (proc_pid_fd(5), proc_pid_fdinfo(5)).

@@ -35,7 +35,7 @@ mod unchanged;
 mod until;
 mod watching;
 
-pub use app::{App, AppKeeper, AppOptions, Lates, REAPER_ARG, reaper_main};
+pub use app::{App, AppKeeper, AppOptions, Lates};
 pub use auditing::{AUDIT_ARG, audit_main, die_with};
 pub use blocks::Blocks;
 pub use calls::{CallsError, watch_calls};

@@ -1,46 +1,47 @@
 //! Ends the program and returns the result.
 
-use super::{CheckOptions, FOR_END, Session, monotonic, source, threads_of};
+use super::{CheckOptions, FOR_END, Session, monotonic, said, source, threads_of};
 use crate::judge::{Begin, Setting, judge, without_period};
 use crate::order::is_named;
+use crate::reaper::Reaped;
 use crate::system::urgency;
 use punctual_model::{Check, Outcome, State};
 use punctual_units::Nanos;
 use rustix::event::Timespec;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 use rustix::time::{ClockId, clock_gettime};
-use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
-use std::process::Child;
+use std::process::ExitStatus;
+
+/// Sources without which real-time threads may have been missed.
+const NEEDED: [&str; 3] = ["real-time threads", "all of the program's work", UNOBSERVED];
+/// Source that is missing if the kernel ended the observation of a process.
+const UNOBSERVED: &str = "processes after an exec";
+
+/// Duration of a program below which it is not said to have no real-time thread.
+const AT_ONCE: Nanos = Nanos(1_000_000_000);
+
+/// Terminates the program and what it started.
+pub(super) fn end_program(mut program: Reaped) {
+    program.signal(Signal::TERM);
+    let until = monotonic() + FOR_END.0;
+    while !program.has_ended() && monotonic() < until {
+        // A signal ends the sleep earlier.
+        let _ = rustix::thread::nanosleep(&Timespec { tv_sec: 0, tv_nsec: 10_000_000 });
+    }
+    program.kill();
+}
 
 impl Session {
-    /// Terminates the program and what it started.
-    pub(super) fn end_program(&self, child: &mut Child, has_ended: bool) {
-        let own = child.id().cast_signed();
-        let mut pids: HashSet<i32> = self.recorder.tids().map(|(pid, _)| pid).filter(|pid| *pid != own).collect();
-        if !has_ended {
-            pids.insert(own);
-        }
-        let signal = |signal: Signal| {
-            // The error for a process that has ended meanwhile is ignored.
-            pids.iter().filter_map(|pid| Pid::from_raw(*pid)).for_each(|pid| {
-                let _ = kill_process(pid, signal);
-            });
-        };
-        signal(Signal::TERM);
-        let until = monotonic() + FOR_END.0;
-        let runs = |child: &mut Child| {
-            let is_child = !has_ended && child.try_wait().ok().flatten().is_none();
-            is_child || pids.iter().any(|pid| *pid != own && Path::new(&format!("/proc/{pid}")).exists())
-        };
-        while runs(child) && monotonic() < until {
-            // A signal ends the sleep earlier.
-            let _ = rustix::thread::nanosleep(&Timespec { tv_sec: 0, tv_nsec: 10_000_000 });
-        }
-        signal(Signal::KILL);
-        if !has_ended {
-            let _ = punctual_watchdog::wait(child, "the program", punctual_watchdog::SHORT);
+    /// Adds what is not known of a program that failed, or that ended almost at once.
+    pub(super) fn short_lived(&mut self, status: Option<ExitStatus>) {
+        let Some(status) = status else { return };
+        let time = Nanos(self.until.saturating_sub(self.begun));
+        let is_short = time < AT_ONCE && self.recorder.events > 0;
+        if !status.success() || is_short && self.recorder.tids().next().is_none() {
+            self.sources
+                .insert(0, source("all of the program's work", Some(format!("it {} after {time}", said(status)))));
         }
     }
 
@@ -55,8 +56,18 @@ impl Session {
         }
         let unread = self.recorder.unread_policies;
         if unread > 0 {
-            let why = format!("{unread} threads for which a policy was set ended before it could be read");
-            self.miss("policies of short-lived threads", why);
+            let why = format!(
+                "{unread} times a policy was set for a thread that ended, or whose ID is of another PID namespace, before it could be read"
+            );
+            self.miss("policies of some threads", why);
+        }
+        let unobserved = std::mem::take(&mut self.recorder.unobserved);
+        if !unobserved.is_empty() {
+            let why = format!(
+                "{}: the kernel ended the observation when they executed a set-user-ID program or one without read permission; observe them with --pid",
+                unobserved.join(", ")
+            );
+            self.miss(UNOBSERVED, why);
         }
         let unprobed = self.recorder.unprobed();
         match (self.probes.missing.is_empty(), self.probes.is_any()) {
@@ -119,7 +130,7 @@ impl Session {
                 .any(|source| source.name.ends_with("system calls") && source.missing.is_some()),
             is_incomplete: lost > 0
                 || unread > 0
-                || self.sources.iter().any(|source| source.name == "real-time threads" && source.missing.is_some()),
+                || self.sources.iter().any(|source| NEEDED.contains(&source.name.as_str()) && source.missing.is_some()),
             order: options.order.clone(),
             others: others(&names),
             preemptions: self.preemptions,

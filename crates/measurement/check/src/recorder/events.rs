@@ -91,7 +91,7 @@ impl<S: System> Recorder<S> {
         }
         if let Some(target) = open.meaning.sets_policy_of {
             if result == Some(0) {
-                self.policy_set(if target == 0 { tid } else { target }, time, open.place);
+                self.policy_set(tid, target, time, open.place);
             }
             return;
         }
@@ -147,7 +147,15 @@ impl<S: System> Recorder<S> {
         }
     }
 
-    fn policy_set(&mut self, target: i32, time: u64, place: u32) {
+    /// Handles a policy that thread `by` set; `target` is the ID that it passed to the kernel.
+    fn policy_set(&mut self, by: i32, target: i32, time: u64, place: u32) {
+        let pid = self.threads.get(&by).map_or(by, |running| running.thread.pid);
+        let known: Vec<i32> = self.threads.keys().copied().collect();
+        let target = if target == 0 { Some(by) } else { self.system.thread_of(pid, target, &known) };
+        let Some(target) = target else {
+            self.unread_policies += 1;
+            return;
+        };
         if let Some(running) = self.threads.get_mut(&target) {
             running.thread.asked = Asked::At(place);
         }

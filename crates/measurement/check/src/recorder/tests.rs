@@ -30,6 +30,15 @@ impl System for Fake<'_> {
         Some(("app".into(), false))
     }
 
+    /// A namespace in which the threads have IDs that are 5 lower.
+    fn thread_of(&self, _: i32, named: i32, known: &[i32]) -> Option<i32> {
+        known.iter().copied().find(|tid| *tid == named + 5)
+    }
+
+    fn is_alive(&self, tid: i32) -> bool {
+        tid == 9
+    }
+
     fn ahead(&self, clock: i32) -> i64 {
         if clock == libc::CLOCK_REALTIME { AHEAD } else { 0 }
     }
@@ -169,6 +178,30 @@ fn a_name_whose_record_was_lost_is_read() {
     recorder.record(Record::Comm { pid: 7, tid: 8, name: b"old", is_exec: false, meta: meta(20) });
     recorder.look(30);
     assert!(recorder.finish().threads.iter().any(|thread| thread.tid == 8 && thread.name == "app"));
+}
+
+#[test]
+fn a_policy_is_of_the_thread_that_its_namespace_names() {
+    let priority = Cell::new(None);
+    let mut recorder = Recorder::new(Fake(&priority), tags());
+    recorder.add_thread(7, 8, 0);
+    priority.set(Some(80));
+    call(&mut recorder, SETSCHEDULER, 3, 100, None, 110);
+    // The next one names a thread that is not there.
+    call(&mut recorder, SETSCHEDULER, 8, 200, None, 210);
+    assert_eq!(recorder.unread_policies, 1);
+    assert_eq!(recorder.finish().threads[0].real_time_since, Some(110));
+}
+
+#[test]
+fn a_thread_that_runs_after_the_record_of_its_end_is_unobserved() {
+    let priority = Cell::new(None);
+    let mut recorder = urgent(&priority);
+    recorder.add_thread(7, 9, 0);
+    for tid in [8, 9] {
+        recorder.record(Record::Exit { meta: meta(50), pid: 7, tid });
+    }
+    assert_eq!(recorder.unobserved, ["app (9)"]);
 }
 
 fn set<S: System>(recorder: &mut Recorder<S>, timer: u64, function: u64, expiry: u64, at: u64) {

@@ -14,13 +14,11 @@ mod marks;
 mod meter;
 mod problems;
 mod program;
-mod reaper;
 mod recorder;
 mod takes;
 mod without;
 
 pub use keeping::{AppKeeper, Lates};
-pub use reaper::{REAPER_ARG, reaper_main};
 
 use crate::capture::OfMachine;
 use crate::concluding::Done;

@@ -1,8 +1,7 @@
 //! The processes of an application: started, or attached to.
 
-use super::reaper;
 use crate::error::ProofError;
-use punctual_check::Subject;
+use punctual_check::{Reaped, Subject};
 use punctual_rt::monotonic;
 use punctual_uapi as uapi;
 use punctual_units::{Nanos, Scheduling};
@@ -59,7 +58,7 @@ impl Program {
         let attached = subject.pids().map_err(ProofError::Usage)?;
         let child = match &subject {
             Subject::Command(words) => {
-                let started = reaper::start(words);
+                let started = Reaped::start(words).and_then(|started| started.run().map(|()| started.reaper));
                 Some(started.map_err(|e| ProofError::Environment(format!("cannot start {name}: {e}")))?)
             }
             Subject::Pid(_) | Subject::Cgroup(_) => None,
