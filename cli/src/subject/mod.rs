@@ -109,7 +109,7 @@ mod tests {
         let generated = ("/boot/grub/grub.cfg", "x\n");
         assert!(line(&[grub, generated]).is_some_and(|line| line.contains("isolcpus=2")));
         assert_eq!(line(&[grub, generated, (CMDLINE, "ro\n")]), None);
-        assert_eq!(line(&[(UENV, "cmdline=isolcpus=1\n")]).as_deref(), Some("isolcpus=1"));
+        assert_eq!(line(&[(UENV, "cmdline=isolcpus=1\n")]).as_deref(), Some("isolcpus=1 ${script}"));
         let armbian = [("/boot/armbianEnv.txt", "extraargs=isolcpus=3\n"), ("/etc/armbian-release", "BOARD=x\n")];
         assert_eq!(line(&armbian).as_deref(), Some("isolcpus=3"));
         let menu = "default l\nlabel l\n  linux /x\n  append ro isolcpus=3\n";

@@ -143,8 +143,32 @@ fn stock_of(clocks: [u32; 5], key: &str) -> Option<u32> {
     }
 }
 
+/// Returns the model: as given, or implied by the device tree or an overlay of one model.
+fn model(found: &Found) -> Option<&str> {
+    let implied = |line: &Line| {
+        let name = line.value().split(',').next().unwrap_or_default().trim_end_matches(".dtbo");
+        match line.key() {
+            _ if !line.unless.is_empty() => None,
+            "device_tree" if name.contains("bcm2712") => Some("Raspberry Pi 5"),
+            "device_tree" if name.contains("bcm2711") => Some("Raspberry Pi 4"),
+            "dtoverlay" if name.ends_with("-pi5") => Some("Raspberry Pi 5"),
+            "dtoverlay" if name.ends_with("-pi4") => Some("Raspberry Pi 4"),
+            _ => None,
+        }
+    };
+    found.model.as_deref().or_else(|| found.lines.iter().find_map(implied))
+}
+
+/// Returns the largest clock that is certainly no more than the stock one of an unknown board.
+fn least_stock(found: &Found, key: &str) -> Option<u32> {
+    // Only a Raspberry Pi 2 of revision 1.2 and later models have 64-bit processors.
+    let is_64_bit = |line: &Line| matches!((line.key(), line.value()), ("arm_64bit", "1") | ("arm_control", "0x200"));
+    let clock = stock_of(SLOWEST, key)?;
+    Some(if key == "arm_freq" && found.lines.iter().any(is_64_bit) { 900 } else { clock })
+}
+
 fn stock(found: &Found, key: &str) -> Option<u32> {
-    let model = found.model.as_deref()?;
+    let model = model(found)?;
     let (_, clocks) = STOCK.iter().find(|(name, ..)| model.contains(name))?;
     let clock = stock_of(*clocks, key)?;
     // Revision 1.4 and later.
@@ -159,12 +183,23 @@ fn clocks(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
             // The minimum clock may also be set above the highest stock one.
             let is_stock = |line: &Line| {
                 let (key, is_min) = line.key().strip_suffix("_min").map_or((line.key(), false), |key| (key, true));
-                let most = stock(&found, key).or_else(|| stock_of(SLOWEST, key).filter(|_| !is_min));
+                let most = stock(&found, key).or_else(|| least_stock(&found, key).filter(|_| !is_min));
                 line.value().parse::<u32>().is_ok_and(|mhz| most.map_or(is_min, |most| mhz <= most))
             };
+            // The fastest models run at this clock.
+            let may_be_stock = |line: &Line| {
+                let most = STOCK.iter().filter_map(|(_, clocks)| stock_of(*clocks, line.key())).max();
+                line.value().parse::<u32>().is_ok_and(|mhz| most.is_some_and(|most| mhz <= most))
+            };
             let set = found.lines.iter().filter(|line| is_clock(line) && (is_overvoltage(line) || !is_stock(line)));
-            let set = set.cloned();
-            listed(set.collect::<Vec<_>>(), found.missing.clone())
+            let (open, set): (Vec<Line>, Vec<Line>) =
+                set.cloned().partition(|line| model(&found).is_none() && line.unless.is_empty() && may_be_stock(line));
+            let mut reading = listed(set, found.missing.clone());
+            if let Reading::Many(many) = &mut reading {
+                let unknown = || Gap::new("the board, which decides the stock clocks", Cause::NotGiven);
+                open.into_iter().for_each(|line| many.push(line.text, Err(unknown())));
+            }
+            reading
         }
         Err(gap) => Reading::Many(Many::unknown(gap)),
     }
@@ -257,7 +292,23 @@ fn core(found: &Found) -> Result<&'static str, Gap> {
 fn is_clock(line: &Line) -> bool {
     const CLOCKS: &[&str] =
         &["arm_freq", "gpu_freq", "core_freq", "h264_freq", "isp_freq", "v3d_freq", "hevc_freq", "sdram_freq"];
-    CLOCKS.contains(&line.key().strip_suffix("_min").unwrap_or(line.key())) || is_overvoltage(line)
+    CLOCKS.contains(&line.key().strip_suffix("_min").unwrap_or(line.key())) || is_overvoltage(line) || is_card(line)
+}
+
+/// Returns true if the line sets a clock above 50 MHz for the SD card (boot/overlays/README of raspberrypi/firmware).
+fn is_card(line: &Line) -> bool {
+    let parameters = match line.key() {
+        "dtparam" => line.value(),
+        "dtoverlay" => {
+            line.value().strip_prefix("sdtweak,").or(line.value().strip_prefix("sdhost,")).unwrap_or_default()
+        }
+        _ => return false,
+    };
+    let clock = |parameter: &str| {
+        let (name, mhz) = parameter.split_once('=')?;
+        matches!(name, "overclock_50" | "sd_overclock").then(|| mhz.parse::<u32>().ok())?
+    };
+    parameters.split(',').filter_map(clock).any(|mhz| mhz > 50)
 }
 
 fn is_overvoltage(line: &Line) -> bool {
