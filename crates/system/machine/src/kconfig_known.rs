@@ -105,6 +105,7 @@ const ARCHITECTURES: &[(&str, &[&str])] = &[
 const PREFIXES: &[(&str, &str)] = &[
     ("ARM64_", "arm64"),
     ("LOONGARCH_", "loongarch"),
+    ("MIPS32_", "mips"),
     ("MIPS_", "mips"),
     ("PPC_", "powerpc"),
     ("RISCV_", "riscv"),

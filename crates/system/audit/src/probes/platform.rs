@@ -54,7 +54,9 @@ fn machine_of(sight: &Sight, notes: &mut Notes) -> Result<String, Gap> {
     };
     let is_pi_file = sight.text(CMDLINE_TXT, &mut Notes::default()).is_ok();
     let words = sight.cmdline().map(|line| parameters(&line)).unwrap_or_default();
-    let is_board = words.iter().any(|word| OF_BOARDS.iter().any(|begin| word.starts_with(begin)));
+    // Boot scripts of U-Boot add words to these, on boards that are hardly ever of x86.
+    let is_board =
+        words.iter().any(|word| word == "${script}" || OF_BOARDS.iter().any(|begin| word.starts_with(begin)));
     let mut of_x86: Vec<&str> = words.iter().filter(|word| arches::is_x86_only(word)).map(String::as_str).collect();
     of_x86.dedup();
     if of_x86.is_empty() || is_board || is_pi_file {

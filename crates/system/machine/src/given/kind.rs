@@ -151,7 +151,8 @@ fn is_config_txt_line(line: &str) -> bool {
 fn is_firmware_line(line: &str) -> bool {
     let names =
         ["dtparam=", "dtoverlay=", "arm_64bit=", "gpu_mem", "kernel=", "hdmi_", "initramfs ", "arm_freq", "camera_"];
-    (line.starts_with('[') && line.ends_with(']')) || names.iter().any(|name| line.starts_with(name))
+    let filters = ["[pi", "[cm", "[all]", "[none]", "[board-type=", "[HDMI:"];
+    names.iter().chain(&filters).any(|begin| line.starts_with(begin))
 }
 
 /// Returns true for parameters such as `root`, at least one of which almost every command line contains.
@@ -190,7 +191,9 @@ fn guess(name: &str, text: &str, bytes: &[u8]) -> Result<Kind, &'static str> {
     match named.filter(|kind| may_be(*kind) || is_config_txt()) {
         Some(kind) => Ok(kind),
         None if boot_file(text).is_some() && may_be(Kind::Cmdline) => Ok(Kind::Cmdline),
-        None if may_be(Kind::ConfigTxt) && lines(text).any(is_firmware_line) => Ok(Kind::ConfigTxt),
+        None if !is_environment(name, text) && may_be(Kind::ConfigTxt) && lines(text).any(is_firmware_line) => {
+            Ok(Kind::ConfigTxt)
+        }
         None if may_be(Kind::Cmdline)
             && lines(text).filter(|line| !line.starts_with('#')).count() == 1
             && parameters(text).iter().any(|word| is_boot_parameter(word)) =>

@@ -259,6 +259,7 @@ fn the_name_of_the_kernels_file_has_release_and_architecture() {
 fn a_boot_file_without_parameters_is_named() {
     for (name, text) in [
         ("uEnv.txt", "uname_r=5.10.168-ti-r71\nenable_uboot_overlays=1\n"),
+        ("uEnv.txt", "kernel=Image\ndtb=sun50i-h5-board.dtb\nfsck.repair=yes\n"),
         ("armbianEnv.txt", "verbosity=1\noverlays=uart1\n"),
         ("x", "verbosity=1\nbootlogo=false\nrootfstype=ext4\n"),
     ] {
