@@ -72,6 +72,8 @@ pub struct Meaning {
     pub clock: Option<i32>,
     /// True if the call sets a timerfd, or a timer that sends a signal.
     pub is_arming: bool,
+    /// True if the call ends the thread.
+    pub is_exit: bool,
     /// ID of the thread whose scheduling policy the call sets (0: the caller).
     pub sets_policy_of: Option<i32>,
     /// The file that the call accesses, as shown to the user.
@@ -238,6 +240,7 @@ impl Meaning {
         timeout: None,
         clock: None,
         is_arming: false,
+        is_exit: false,
         sets_policy_of: None,
         file: None,
         closes: None,
@@ -252,6 +255,9 @@ impl Meaning {
         const AT_EMPTY_PATH: u64 = 0x1000;
         let [first, second, _, fourth, ..] = call.arguments;
         let nothing = Meaning::NOTHING;
+        if [number!(SYS_exit), number!(SYS_exit_group)].contains(&call.number) {
+            return Meaning { is_exit: true, ..nothing };
+        }
         let Some(group) = group(call.number) else { return nothing };
         // A negative descriptor is refused.
         let descriptor = first as u32 as i32;

@@ -19,11 +19,29 @@ struct Group {
     cycles: u64,
     worst: Option<u64>,
     calls: Vec<String>,
-    file: Option<String>,
+    files: Vec<String>,
     stack: Vec<CheckFrame>,
     is_cut: bool,
-    /// Text that the finding's summary contains instead of the calls.
-    said: Option<String>,
+    /// Texts that the finding's summary contains instead of the calls; those of several threads may differ.
+    said: Vec<String>,
+}
+
+impl Group {
+    fn say(&mut self, said: &str) {
+        if !self.said.iter().any(|known| known == said) {
+            self.said.push(said.to_owned());
+        }
+    }
+}
+
+/// Lists the first two texts, and how many more there are.
+fn listed(texts: &[String], between: &str) -> Option<String> {
+    let shown = texts.iter().take(2).cloned().collect::<Vec<_>>().join(between);
+    match texts.len() {
+        0 => None,
+        1 | 2 => Some(shown),
+        n => Some(format!("{shown}{between}and {} more", n - 2)),
+    }
 }
 
 pub(crate) struct Findings<'a> {
@@ -70,9 +88,8 @@ impl<'a> Findings<'a> {
         if let Some(call) = place.call.as_ref().filter(|call| !group.calls.contains(call)) {
             group.calls.push(call.clone());
         }
-        if group.file.is_none() {
-            group.file.clone_from(&place.file);
-        }
+        let file = occurrence.file.and_then(|at| recording.files.get(at as usize)?.clone());
+        group.files.extend(file.filter(|file| !group.files.contains(file)));
         if group.stack.is_empty() {
             group.stack.clone_from(&place.stack);
             group.is_cut = place.is_cut;
@@ -91,14 +108,14 @@ impl<'a> Findings<'a> {
             group.stack.clone_from(&place.stack);
             group.is_cut = place.is_cut;
         }
-        group.said.get_or_insert_with(|| said.to_owned());
+        group.say(said);
     }
 
     pub fn state(&mut self, id: &'static str, name: &str, said: &str, place: Option<u32>, is_in_cycle: bool) {
         let place = place.and_then(|place| self.recording.places.get(place as usize)).and_then(location);
         let group = self.group(id, name, place, is_in_cycle);
         group.count += 1;
-        group.said.get_or_insert_with(|| said.to_owned());
+        group.say(said);
     }
 
     pub fn finish(self) -> Vec<CheckFinding> {
@@ -137,7 +154,14 @@ fn finding(recording: &Recording, (name, id, place, is_in_cycle): Key, group: Gr
     };
     let per_cycle = (is_in_cycle && group.cycles > 0).then(|| group.count as f64 / group.cycles as f64);
     let subject = subject(recording, &name, &group.tids);
-    let summary = worded(rule, &subject, &group.said, &group.calls, group.file.as_deref(), place.as_ref());
+    let summary = worded(
+        rule,
+        &subject,
+        &listed(&group.said, "; "),
+        &group.calls,
+        listed(&group.files, ", ").as_deref(),
+        place.as_ref(),
+    );
     let evidence = place.iter().filter_map(|frame| {
         let source = format!("{}:{}", frame.file.as_ref()?, frame.line?);
         Some(Evidence { source, value: frame.function.clone().unwrap_or_default() })

@@ -265,7 +265,7 @@ fn releases(findings: &mut Findings, one: &Looked) {
     let name = findings.recording.threads.iter().find(|thread| thread.tid == tid).map(|thread| thread.name.clone());
     let who = name.map_or_else(|| format!("thread {tid}"), |name| format!("{name} ({tid})"));
     let how = if urgency == 0 { "an ordinary thread".to_owned() } else { format!("priority {urgency}") };
-    let said = format!("{} of {} releases come from {who}, {how}", by_less.len(), at.len());
+    let said = format!("most of its releases come from {who}, {how}");
     findings.state_at(
         "woken-by-less-urgent",
         &one.thread.name,
@@ -281,9 +281,8 @@ fn migrations(findings: &mut Findings, one: &Looked, setting: &Setting) {
     let count = one.thread.migrations.iter().filter(in_cycle).count() as u64;
     let is_bound = one.thread.facts.cpus.as_ref().is_some_and(|cpus| cpus.len() == 1);
     if count > 0 && !is_bound {
-        let cycles = one.cycles.as_ref().map_or(0, |cycles| cycles.cycles.len());
-        let said = format!("it moved to another CPU {count} times in {cycles} cycles");
-        findings.state_at("migration", &one.thread.name, one.thread.tid, &said, asked_at(one), count);
+        let said = "it may run on several";
+        findings.state_at("migration", &one.thread.name, one.thread.tid, said, asked_at(one), count);
     }
 }
 
@@ -313,7 +312,8 @@ fn overruns(findings: &mut Findings, one: &Looked, setting: &Setting) {
         let what =
             if matches!(one.thread.scheduling, Some(Scheduling::Deadline { .. })) { "runtime" } else { "period" };
         let said = format!(
-            "{} of {} cycles used more CPU time than their {what} of {limit}; most: {}",
+            "({}) {} of {} cycles used more CPU time than their {what} of {limit}; most: {}",
+            one.thread.tid,
             over.len(),
             cycles.cycles.len(),
             Nanos(*worst)
@@ -336,8 +336,6 @@ fn settings(findings: &mut Findings, one: &Looked, setting: &Setting) {
         let said = format!("it runs as {scheduling} because its creator {by} ({parent}) does");
         findings.state_at("policy-inherited", &thread.name, thread.tid, &said, place, 1);
     }
-    // The following checks matter to threads with cycles only.
-    let Some(cycles) = &one.cycles else { return };
     let place = asked_at(one);
     let facts = &thread.facts;
     // A SCHED_DEADLINE thread must be allowed on all CPUs of its root domain (sched(7)).
@@ -346,13 +344,19 @@ fn settings(findings: &mut Findings, one: &Looked, setting: &Setting) {
         let said = format!("it may run on all {} CPUs", setting.cpus);
         findings.state_at("affinity-missing", &thread.name, thread.tid, &said, place, 1);
     }
-    let is_late = one.waits.iter().any(|waited| waited.wait.place == cycles.place && waited.has_slack);
+    let is_release = |waited: &&Waited| one.cycles.as_ref().is_some_and(|cycles| waited.wait.place == cycles.place);
+    let is_late = one.waits.iter().filter(is_release).any(|waited| waited.has_slack);
     if let Some(slack) = facts.timer_slack_ns.filter(|slack| *slack > 1 && is_late) {
         let said = format!("its timer slack is {}", Nanos(slack));
         findings.state_at("timer-slack", &thread.name, thread.tid, &said, place, 1);
     }
-    if facts.locked_kib == Some(0) {
-        findings.state_at("memory-not-locked", &thread.name, thread.tid, "no page of its process is locked", place, 1);
+    let said = facts.memory.and_then(|memory| match (memory.locked, memory.unlocked) {
+        (0, _) => Some("no page of its process is locked".to_owned()),
+        (_, Some(unlocked)) if unlocked > 0 => Some(format!("{unlocked} KiB in memory of its process are not locked")),
+        _ => None,
+    });
+    if let Some(said) = said {
+        findings.state_at("memory-not-locked", &thread.name, thread.tid, &said, place, 1);
     }
 }
 

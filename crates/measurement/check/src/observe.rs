@@ -323,12 +323,13 @@ impl Session {
                 self.look(now);
             }
             self.deepen(now);
-            if let Some(program) = started {
-                status = program.status();
-            }
             let is_gone = match started {
-                // A program that could not be executed has no events.
-                Some(program) => status.is_some() && self.recorder.events == 0 || program.has_ended(),
+                // Its status is written before the reaper ends.
+                Some(program) => {
+                    let has_ended = program.has_ended();
+                    status = program.status();
+                    has_ended
+                }
                 None => self.recorder.tids().next().is_none(),
             };
             if is_gone || now >= end || stop.load(Relaxed) {

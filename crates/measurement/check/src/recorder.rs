@@ -1,5 +1,6 @@
 //! Converts events to threads with waits and occurrences.
 
+mod ends;
 mod events;
 #[cfg(test)]
 mod tests;
@@ -8,15 +9,14 @@ mod timers;
 use crate::calls::Meaning;
 use crate::file::{File, FileKind};
 use crate::locks;
-use crate::recording::{Asked, Occurrence, Place, Recording, Taker, Thread, Waker};
+use crate::recording::{Asked, Occurrence, Place, Taker, Thread, Waker};
 use crate::sources::{ALLOCATORS, DEEP, Tags};
-use crate::system::{System, is_real_time};
+use crate::system::{Facts, Memory, System, is_real_time};
 use punctual_cycles::Release;
-use punctual_model::CheckFrame;
 use punctual_perf::{Format, Record};
-use punctual_stacks::{Elf, FileId, Frame, Images, Process, Stack};
+use punctual_stacks::{Elf, FileId, Images, Process, Stack};
 use punctual_units::Scheduling;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -34,6 +34,8 @@ struct Open {
     time: u64,
     place: u32,
     meaning: Meaning,
+    /// Index of the file in [`Recorder::names`].
+    file: Option<u32>,
     slept: bool,
     cpu: u64,
     /// Time at which the call's own timeout expires.
@@ -97,7 +99,14 @@ pub struct Recorder<S> {
     images: Images,
     places: Vec<Seen>,
     index: HashMap<Key, u32>,
-    files: HashMap<(i32, i32), Option<File>>,
+    files: HashMap<(i32, i32), Option<(File, u32)>>,
+    /// Names of files, each with the time at which it was read from /proc; `None` if the descriptor was closed before.
+    names: Vec<(u64, Option<String>)>,
+    memory: HashMap<i32, Memory>,
+    /// Exit codes of processes that called exit_group(2).
+    exits: HashMap<i32, i32>,
+    /// Processes that ended without such a call, with their names.
+    killed: BTreeMap<i32, String>,
     /// Descriptors whose opening was seen.
     opened: HashMap<(i32, i32), FileKind>,
     /// Urgency of wakers that are not observed, cached for a short time.
@@ -133,6 +142,10 @@ impl<S: System> Recorder<S> {
             places: Vec::new(),
             index: HashMap::new(),
             files: HashMap::new(),
+            names: Vec::new(),
+            memory: HashMap::new(),
+            exits: HashMap::new(),
+            killed: BTreeMap::new(),
             opened: HashMap::new(),
             strangers: HashMap::new(),
             timers: Timers::default(),
@@ -220,7 +233,7 @@ impl<S: System> Recorder<S> {
             scheduling,
             real_time_since,
             asked,
-            facts: crate::system::Facts::default(),
+            facts: Facts::default(),
             waits: Vec::new(),
             occurrences: Vec::new(),
             migrations: Vec::new(),
@@ -251,7 +264,7 @@ impl<S: System> Recorder<S> {
         running.is_urgent = is_real_time(scheduling);
         if running.is_urgent {
             if running.thread.real_time_since.is_none() {
-                running.thread.facts = self.system.facts(running.thread.pid, tid);
+                running.thread.facts = settings(&self.system, &mut self.memory, running.thread.pid, tid);
             }
             // Records are read later than they were written: the settings may have been read in between.
             let since = running.thread.real_time_since.get_or_insert(time);
@@ -270,7 +283,7 @@ impl<S: System> Recorder<S> {
         for tid in tids {
             self.sample(tid, now);
             if let Some(running) = self.threads.get_mut(&tid).filter(|running| running.is_real_time()) {
-                let facts = self.system.facts(running.thread.pid, tid);
+                let facts = settings(&self.system, &mut self.memory, running.thread.pid, tid);
                 if facts.cpus.is_some() {
                     running.thread.facts = facts;
                 }
@@ -357,6 +370,7 @@ impl<S: System> Recorder<S> {
             Record::Fork { meta, pid, tid, parent, parent_tid } => self.forked(meta.time, pid, tid, parent, parent_tid),
             Record::Exit { meta, tid, pid } => {
                 if let Some(mut running) = self.threads.remove(&tid) {
+                    self.left(pid, &running);
                     running.thread.ended = Some(meta.time);
                     // An exec that changes the user detaches the events (begin_new_exec() of fs/exec.c).
                     if self.system.is_alive(tid) {
@@ -371,6 +385,8 @@ impl<S: System> Recorder<S> {
             Record::Comm { pid, tid, name, is_exec, .. } => {
                 let name = String::from_utf8_lossy(name).into_owned();
                 if is_exec {
+                    // An exec ends the other threads of its process.
+                    self.killed.remove(&pid);
                     self.processes.insert(pid, Process::new(pid));
                     self.forget_files(pid);
                 }
@@ -458,38 +474,13 @@ impl<S: System> Recorder<S> {
             }
         }
     }
-
-    /// Ends the recording and names the places.
-    pub fn finish(mut self) -> Recording {
-        let mut threads = self.ended;
-        threads.extend(self.threads.into_values().map(|running| running.thread));
-        threads.sort_by_key(|thread| (thread.pid, thread.tid));
-        let locks: Vec<Vec<Taker>> = self.locks.into_values().collect();
-        let mut used: HashSet<u32> = locks.iter().flatten().filter_map(|taker| taker.place).collect();
-        for thread in &threads {
-            used.extend(thread.occurrences.iter().map(|one| one.place));
-            used.extend(thread.waits.iter().map(|one| one.wait.place));
-            match thread.asked {
-                Asked::At(place) | Asked::Inherited { place: Some(place), .. } => used.extend([place]),
-                Asked::Inherited { place: None, .. } | Asked::Unknown => {}
-            }
-        }
-        let processes = &mut self.processes;
-        let named = |(number, seen): (usize, Seen)| {
-            let mut place = seen.place;
-            if used.contains(&(number as u32))
-                && let Some(process) = processes.get_mut(&seen.pid)
-            {
-                place.stack = process.name(&seen.stack).into_iter().map(frame).collect();
-            }
-            place
-        };
-        let places = self.places.into_iter().enumerate().map(named).collect();
-        Recording { threads, places, locks }
-    }
 }
 
-fn frame(frame: Frame) -> CheckFrame {
-    let Frame { function, file, line, module, address } = frame;
-    CheckFrame { function, file, line, module, address }
+/// Reads the settings of a thread and the memory of its process.
+fn settings<S: System>(system: &S, known: &mut HashMap<i32, Memory>, pid: i32, tid: i32) -> Facts {
+    let memory = system.memory(pid, known.get(&pid).copied());
+    memory.iter().for_each(|memory| {
+        known.insert(pid, *memory);
+    });
+    Facts { memory, ..system.facts(pid, tid) }
 }

@@ -14,6 +14,8 @@ pub struct Occurrence {
     pub what: What,
     pub place: u32,
     pub duration: Option<u64>,
+    /// Index of the file in [`Recording::files`].
+    pub file: Option<u32>,
 }
 
 /// What woke a thread.
@@ -75,8 +77,6 @@ pub struct Thread {
 pub struct Place {
     /// The call, for example `write(2)` or `malloc`.
     pub call: Option<String>,
-    /// The file that the call accessed.
-    pub file: Option<String>,
     /// Frames, innermost first.
     pub stack: Vec<CheckFrame>,
     pub is_cut: bool,
@@ -99,4 +99,6 @@ pub struct Recording {
     pub places: Vec<Place>,
     /// For each mutex without a protocol: who took it.
     pub locks: Vec<Vec<Taker>>,
+    /// Names of files; `None` if the name is not known.
+    pub files: Vec<Option<String>>,
 }

@@ -11,8 +11,18 @@ pub struct Facts {
     pub cpus: Option<CpuList>,
     /// Timer slack: prctl(2), PR_SET_TIMERSLACK.
     pub timer_slack_ns: Option<u64>,
-    /// Locked memory of the thread's process (VmLck), KiB.
-    pub locked_kib: Option<u64>,
+    pub memory: Option<Memory>,
+}
+
+/// Memory of a process, KiB.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Memory {
+    /// VmSize of proc_pid_status(5).
+    pub size: u64,
+    /// VmLck of proc_pid_status(5).
+    pub locked: u64,
+    /// Resident memory in mappings that could be locked and are not; `None` if it could not be read.
+    pub unlocked: Option<u64>,
 }
 
 /// The machine as seen by the recorder; tests use their own.
@@ -20,12 +30,17 @@ pub trait System {
     /// Returns the policy, and true if new threads get SCHED_OTHER; `None` if the thread has ended.
     fn scheduling(&self, tid: i32) -> Option<(Scheduling, bool)>;
     fn file(&self, pid: i32, descriptor: i32) -> Option<File>;
+    /// Returns the settings of a thread, except the memory of its process.
     fn facts(&self, pid: i32, tid: i32) -> Facts;
+    /// Returns the memory of a process. Its mappings are not read again if they are as large as `before`.
+    fn memory(&self, pid: i32, before: Option<Memory>) -> Option<Memory>;
     /// Returns the name of a thread, and true if it is a kernel thread.
     fn who(&self, tid: i32) -> Option<(String, bool)>;
     /// Returns the thread that process `pid` calls `named`, which may be in another PID namespace; `None` if it cannot be
     /// determined. `known` are the threads among which it is searched.
     fn thread_of(&self, pid: i32, named: i32, known: &[i32]) -> Option<i32>;
+    /// Returns the time, CLOCK_MONOTONIC, ns.
+    fn now(&self) -> u64;
     /// Returns true if the thread exists and is not exiting.
     fn is_alive(&self, tid: i32) -> bool;
     /// Returns how far a clock is ahead of CLOCK_MONOTONIC, ns.
@@ -53,15 +68,24 @@ impl System for Live {
         descriptor(pid, number)
     }
 
-    fn facts(&self, pid: i32, tid: i32) -> Facts {
-        let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-        let locked = status.lines().find_map(|line| line.strip_prefix("VmLck:"));
+    fn memory(&self, pid: i32, before: Option<Memory>) -> Option<Memory> {
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+        let (size, locked) = (kib(&status, "VmSize:")?, kib(&status, "VmLck:")?);
+        let unlocked = match before.filter(|before| (before.size, before.locked) == (size, locked)) {
+            Some(before) => before.unlocked,
+            None if locked == 0 => None,
+            None => fs::read_to_string(format!("/proc/{pid}/smaps")).ok().map(|text| unlocked(&text)),
+        };
+        Some(Memory { size, locked, unlocked })
+    }
+
+    fn facts(&self, _: i32, tid: i32) -> Facts {
         Facts {
             cpus: punctual_uapi::affinity(tid).ok(),
             timer_slack_ns: fs::read_to_string(format!("/proc/{tid}/timerslack_ns"))
                 .ok()
                 .and_then(|t| t.trim().parse().ok()),
-            locked_kib: locked.and_then(|text| text.trim().trim_end_matches("kB").trim().parse().ok()),
+            memory: None,
         }
     }
 
@@ -86,6 +110,11 @@ impl System for Live {
                 && namespace(*tid).as_ref() == Some(&own)
         };
         known.iter().copied().find(is_it)
+    }
+
+    fn now(&self) -> u64 {
+        let now = clock_gettime(ClockId::Monotonic);
+        now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
     }
 
     fn is_alive(&self, tid: i32) -> bool {
@@ -127,6 +156,28 @@ impl System for Live {
     }
 }
 
+/// Returns a value of /proc/PID/status or smaps.
+fn kib(text: &str, key: &str) -> Option<u64> {
+    let value = text.lines().find_map(|line| line.strip_prefix(key))?;
+    value.trim().trim_end_matches("kB").trim().parse().ok()
+}
+
+/// Returns the resident memory, KiB, of the mappings in a text of proc_pid_smaps(5) that mlockall(2) would lock and that
+/// are not locked (mlock_fixup() of mm/mlock.c: not VM_SPECIAL, no huge pages of hugetlbfs).
+fn unlocked(text: &str) -> u64 {
+    const NEVER: [&str; 5] = ["io", "pf", "de", "mm", "ht"];
+    let (mut sum, mut resident) = (0, 0);
+    for line in text.lines() {
+        if let Some(size) = line.strip_prefix("Rss:") {
+            resident = size.trim().trim_end_matches("kB").trim().parse().unwrap_or(0);
+        } else if let Some(flags) = line.strip_prefix("VmFlags:") {
+            let is_lockable = flags.split_whitespace().all(|flag| flag != "lo" && !NEVER.contains(&flag));
+            sum += if is_lockable { resident } else { 0 };
+        }
+    }
+    sum
+}
+
 /// Returns the IDs of a thread, from the namespace of this /proc to its own (NSpid of proc_pid_status(5)).
 fn namespace_ids(tid: i32) -> Option<Vec<i32>> {
     let status = fs::read_to_string(format!("/proc/{tid}/status")).ok()?;
@@ -158,5 +209,19 @@ pub fn urgency(scheduling: Scheduling) -> u8 {
         Scheduling::Deadline { .. } => 100,
         Scheduling::Fifo { priority } | Scheduling::Rr { priority } => priority.get(),
         Scheduling::Other { .. } | Scheduling::Batch { .. } | Scheduling::Idle => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_that_is_not_locked_is_counted_by_mappings() {
+        let mapping = |kib: u64, flags: &str| format!("7f00-7f10 rw-p 0 0:0 0\nRss: {kib} kB\nVmFlags: {flags}\n");
+        let text =
+            [mapping(40, "rd wr mr"), mapping(500, "rd wr lo"), mapping(8, "rd ex de"), mapping(2, "rd")].concat();
+        assert_eq!(unlocked(&text), 42);
+        assert_eq!((unlocked("Rss: x kB\nVmFlags: rd"), kib("VmLck:\t  12 kB\n", "VmLck:")), (0, Some(12)));
     }
 }

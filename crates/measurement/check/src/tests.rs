@@ -3,7 +3,7 @@
 use crate::calls::What;
 use crate::judge::{Begin, Setting, judge};
 use crate::recording::{Asked, Occurrence, Place, Recording, Taker, Thread, Waited, Waker};
-use crate::system::Facts;
+use crate::system::{Facts, Memory};
 use punctual_cycles::{Release, Wait};
 use punctual_model::{CheckFinding, CheckFrame, State};
 use punctual_units::{CpuList, Nanos, Priority, Scheduling};
@@ -30,7 +30,11 @@ fn libc(function: &str) -> CheckFrame {
 }
 
 fn place(call: &str, stack: Vec<CheckFrame>) -> Place {
-    Place { call: Some(call.into()), file: None, stack, is_cut: false }
+    Place { call: Some(call.into()), stack, is_cut: false }
+}
+
+fn memory(locked: u64, unlocked: u64) -> Option<Memory> {
+    Some(Memory { size: 8192, locked, unlocked: Some(unlocked) })
 }
 
 fn fifo(priority: u8) -> Scheduling {
@@ -61,7 +65,7 @@ fn thread() -> Thread {
         scheduling: Some(fifo(80)),
         real_time_since: Some(0),
         asked: Asked::At(POLICY),
-        facts: Facts { cpus: Some(cpus), timer_slack_ns: Some(0), locked_kib: Some(4096) },
+        facts: Facts { cpus: Some(cpus), timer_slack_ns: Some(0), memory: memory(4096, 0) },
         waits: (1..=100).map(wait).collect(),
         occurrences: Vec::new(),
         migrations: Vec::new(),
@@ -77,7 +81,7 @@ fn recording(threads: Vec<Thread>) -> Recording {
         place("futex(2)", vec![libc("__lll_lock_wait"), libc("pthread_mutex_lock"), frame("step", 30)]),
         place("sched_setscheduler(2)", vec![libc("sched_setscheduler"), frame("main", 40)]),
     ];
-    Recording { threads, places, locks: Vec::new() }
+    Recording { threads, places, locks: Vec::new(), files: Vec::new() }
 }
 
 fn setting() -> Setting {
@@ -98,7 +102,7 @@ fn found(threads: Vec<Thread>) -> Vec<CheckFinding> {
 }
 
 fn at(time: u64, what: What, place: u32) -> Occurrence {
-    Occurrence { time, what, place, duration: Some(40_000) }
+    Occurrence { time, what, place, duration: Some(40_000), file: None }
 }
 
 #[test]
@@ -149,7 +153,7 @@ fn a_lock_is_told_from_other_waits_by_its_functions() {
 
 #[test]
 fn settings_of_a_thread_with_cycles_are_judged_at_the_line_that_made_it_real_time() {
-    let facts = Facts { cpus: Some("0-3".parse().unwrap()), timer_slack_ns: Some(50_000), locked_kib: Some(0) };
+    let facts = Facts { cpus: Some("0-3".parse().unwrap()), timer_slack_ns: Some(50_000), memory: memory(0, 9) };
     let findings = found(vec![Thread { facts, ..thread() }]);
     let ids: Vec<&str> = findings.iter().map(|one| one.finding.id.as_str()).collect();
     assert_eq!(ids, ["memory-not-locked", "affinity-missing"]);
@@ -274,6 +278,7 @@ fn a_mutex_without_protocol_is_a_hazard_if_a_less_urgent_thread_takes_it_too() {
                 what: What::Futex,
                 place: LOCK,
                 duration: Some(5),
+                file: None,
             });
         }
         let mut recording = recording(vec![own, other.clone()]);
@@ -286,4 +291,35 @@ fn a_mutex_without_protocol_is_a_hazard_if_a_less_urgent_thread_takes_it_too() {
     assert!(found(vec![own.clone()], false).is_empty());
     assert!(found(vec![own, take(9, 90, Some(LOCK))], false).is_empty());
     assert!(found(vec![less], false).is_empty());
+}
+
+#[test]
+fn memory_of_which_a_part_is_locked_is_found_also_without_cycles() {
+    let facts = Facts { memory: memory(4, 2_000), ..thread().facts };
+    let findings = found(vec![Thread { facts, waits: Vec::new(), ..thread() }]);
+    assert_eq!((findings.len(), findings[0].finding.state), (1, State::Fail));
+    assert!(findings[0].finding.summary.contains("2000 KiB"), "{}", findings[0].finding.summary);
+}
+
+#[test]
+fn each_file_of_a_place_is_named_in_the_finding_of_its_thread() {
+    let one = Occurrence { file: Some(0), ..at(10 * MS + 100_000, What::FileIo, STEP) };
+    let two = Occurrence { file: Some(1), ..one };
+    let other = Thread { tid: 9, name: "other".into(), occurrences: vec![two], ..thread() };
+    let mut recording = recording(vec![Thread { occurrences: vec![one], ..thread() }, other]);
+    recording.files = vec![Some("/a.log".into()), Some("/b.log".into())];
+    let findings = judge(&recording, &setting()).1;
+    let is_of =
+        |name: &str, file: &str| findings.iter().any(|one| one.thread == name && one.finding.summary.contains(file));
+    assert!(is_of("control", "on /a.log,") && is_of("other", "on /b.log,"), "{findings:?}");
+}
+
+#[test]
+fn counts_of_several_threads_are_not_those_of_the_first() {
+    let facts = Facts { cpus: Some("0-1".parse().unwrap()), ..thread().facts };
+    let one = Thread { facts, migrations: vec![10 * MS + 50_000], ..thread() };
+    let two = Thread { tid: 9, migrations: (20..40).map(|n| n * MS + 50_000).collect(), ..one.clone() };
+    let findings = found(vec![one, two]);
+    let found = findings.iter().find(|one| one.finding.id == "migration").unwrap();
+    assert!(found.count == 21 && !found.finding.summary.contains(" times"), "{found:?}");
 }

@@ -69,6 +69,10 @@ impl Session {
             );
             self.miss(UNOBSERVED, why);
         }
+        let failed = self.recorder.failed();
+        if !failed.is_empty() {
+            self.sources.insert(0, source("the rest of a process", Some(failed.join("; "))));
+        }
         let unprobed = self.recorder.unprobed();
         match (self.probes.missing.is_empty(), self.probes.is_any()) {
             (true, true) if !unprobed.is_empty() => self.miss(

@@ -50,17 +50,32 @@ impl<S: System> Recorder<S> {
             }
         };
         // What an ordinary thread does is of no interest.
+        let (names, mut named) = (&mut self.names, Vec::new());
         let mut file = |descriptor: i32| match is_real_time {
-            true => files.entry((pid, descriptor)).or_insert_with(|| look(descriptor)).clone(),
+            true => {
+                let known = files.entry((pid, descriptor)).or_insert_with(|| {
+                    let file = look(descriptor)?;
+                    names.push((system.now(), Some(file.name.clone()).filter(|name| !name.is_empty())));
+                    Some((file, names.len() as u32 - 1))
+                });
+                let known = known.as_ref()?;
+                // Of a call with two descriptors, the one that the meaning names.
+                named.push(known.1);
+                Some(known.0.clone())
+            }
             false => None,
         };
         let meaning = Meaning::of(&call, &mut file);
+        let is_it = |name: &u32| self.names.get(*name as usize).is_some_and(|(_, name)| *name == meaning.file);
+        let file = named.into_iter().find(is_it).filter(|_| meaning.file.is_some());
         if let Some(closed) = meaning.closes {
-            self.files.remove(&(pid, closed));
-            self.opened.remove(&(pid, closed));
+            self.closed(pid, closed, time);
+        }
+        if call.number == libc::SYS_exit_group as i64 {
+            self.exits.insert(pid, call.arguments[0] as i32 & 0xff);
         }
         let place = match is_real_time || meaning.sets_policy_of.is_some() {
-            true => self.place(tag, call.number, sample, || (Some(name(call.number)), meaning.file.clone())),
+            true => self.place(tag, call.number, sample, || Some(name(call.number))),
             false => u32::MAX,
         };
         let Some(running) = self.threads.get_mut(&tid) else { return };
@@ -74,19 +89,18 @@ impl<S: System> Recorder<S> {
         // A fault that failed ends without a record.
         running.fault_since = None;
         running.woken = None;
-        running.open = Some(Open { time, place, meaning, slept: false, cpu, due: None, timer: None });
+        running.open = Some(Open { time, place, meaning, file, slept: false, cpu, due: None, timer: None });
     }
 
     fn returned(&mut self, sample: &Sample) {
         let (tid, time) = (sample.meta.tid, sample.meta.time);
         let result = self.tags.result(sample.raw);
-        let Some(running) = self.threads.get_mut(&tid) else { return };
-        let Some(open) = running.open.take() else { return };
+        let Some(open) = self.threads.get_mut(&tid).and_then(|running| running.open.take()) else { return };
         if let (Some(kind), Some(descriptor)) =
             (open.meaning.opens, result.and_then(|number| i32::try_from(number).ok()))
             && descriptor >= 0
         {
-            self.files.remove(&(sample.meta.pid, descriptor));
+            self.closed(sample.meta.pid, descriptor, time);
             self.opened.insert((sample.meta.pid, descriptor), kind);
         }
         if let Some(target) = open.meaning.sets_policy_of {
@@ -95,6 +109,7 @@ impl<S: System> Recorder<S> {
             }
             return;
         }
+        let Some(running) = self.threads.get_mut(&tid) else { return };
         if !running.is_real_time() || open.place == u32::MAX {
             return;
         }
@@ -138,7 +153,7 @@ impl<S: System> Recorder<S> {
         };
         if let Some(what) = what {
             let duration = Some(time.saturating_sub(open.time));
-            self.occurred(tid, Occurrence { time: open.time, what, place: open.place, duration });
+            self.occurred(tid, Occurrence { time: open.time, what, place: open.place, duration, file: open.file });
         }
         if (open.slept || open.meaning.is_wait)
             && let Some(thread) = self.keeping(tid)
@@ -179,9 +194,9 @@ impl<S: System> Recorder<S> {
             self.probed_pages.insert((pid, sample.address & !0xfff));
             return;
         }
-        let place = self.place(tag, 0, sample, || (None, None));
+        let place = self.place(tag, 0, sample, || None);
         let duration = since.map(|since| time.saturating_sub(since));
-        self.occurred(tid, Occurrence { time: since.unwrap_or(time), what, place, duration });
+        self.occurred(tid, Occurrence { time: since.unwrap_or(time), what, place, duration, file: None });
     }
 
     fn probe_hit(&mut self, tag: u32, sample: &Sample) {
@@ -192,8 +207,9 @@ impl<S: System> Recorder<S> {
             return;
         }
         let name = self.tags.probe_name(tag);
-        let place = self.place(tag, 0, sample, || (name, None));
-        self.occurred(tid, Occurrence { time: sample.meta.time, what: What::Allocation, place, duration: None });
+        let place = self.place(tag, 0, sample, || name);
+        let time = sample.meta.time;
+        self.occurred(tid, Occurrence { time, what: What::Allocation, place, duration: None, file: None });
     }
 
     fn lock_taken(&mut self, tag: u32, sample: &Sample) {
@@ -203,7 +219,7 @@ impl<S: System> Recorder<S> {
         let Some(running) = self.threads.get(&tid) else { return };
         let Some(scheduling) = running.thread.scheduling else { return };
         let is_real_time = running.is_real_time();
-        let place = is_real_time.then(|| self.place(tag, 0, sample, || (Some(locks::FUNCTION.to_owned()), None)));
+        let place = is_real_time.then(|| self.place(tag, 0, sample, || Some(locks::FUNCTION.to_owned())));
         let urgency = if is_real_time { urgency(scheduling) } else { 0 };
         let takers = self.locks.entry((pid, mutex)).or_default();
         let at = takers.iter().position(|taker| taker.tid == tid && taker.place == place && taker.urgency == urgency);
@@ -250,14 +266,8 @@ impl<S: System> Recorder<S> {
         })
     }
 
-    /// Returns the place of a sample; `about` describes a new place.
-    fn place(
-        &mut self,
-        tag: u32,
-        number: i64,
-        sample: &Sample,
-        about: impl FnOnce() -> (Option<String>, Option<String>),
-    ) -> u32 {
+    /// Returns the place of a sample; `call` names the call of a new place.
+    fn place(&mut self, tag: u32, number: i64, sample: &Sample, call: impl FnOnce() -> Option<String>) -> u32 {
         let (key, registers) = self.key(tag, number, sample, sample.stack);
         if let Some(place) = self.index.get(&key) {
             return *place;
@@ -265,9 +275,9 @@ impl<S: System> Recorder<S> {
         let pid = sample.meta.pid;
         let process = self.processes.entry(pid).or_insert_with(|| Process::new(pid));
         let stack = process.unwind(registers, sample.stack, MOST_FRAMES);
-        let (call, file) = about();
+        let call = call();
         let wants_deep = stack.is_cut && sample.stack.len() >= SMALL_STACK as usize;
-        let place = Place { call, file, stack: Vec::new(), is_cut: stack.is_cut };
+        let place = Place { call, stack: Vec::new(), is_cut: stack.is_cut };
         let number = self.places.len() as u32;
         self.places.push(Seen { pid, kind: tag, place, stack, wants_deep });
         self.index.insert(key, number);

@@ -30,6 +30,14 @@ impl System for Fake<'_> {
         Some(("app".into(), false))
     }
 
+    fn memory(&self, _: i32, _: Option<crate::system::Memory>) -> Option<crate::system::Memory> {
+        None
+    }
+
+    fn now(&self) -> u64 {
+        1_000
+    }
+
     /// A namespace in which the threads have IDs that are 5 lower.
     fn thread_of(&self, _: i32, named: i32, known: &[i32]) -> Option<i32> {
         known.iter().copied().find(|tid| *tid == named + 5)
@@ -178,6 +186,35 @@ fn a_name_whose_record_was_lost_is_read() {
     recorder.record(Record::Comm { pid: 7, tid: 8, name: b"old", is_exec: false, meta: meta(20) });
     recorder.look(30);
     assert!(recorder.finish().threads.iter().any(|thread| thread.tid == 8 && thread.name == "app"));
+}
+
+#[test]
+fn a_name_that_was_read_after_the_descriptor_was_closed_is_unknown() {
+    let priority = Cell::new(Some(80));
+    let mut recorder = urgent(&priority);
+    call(&mut recorder, WRITE, 3, 10, None, 20);
+    call(&mut recorder, libc::SYS_close as _, 3, 30, None, 40);
+    call(&mut recorder, WRITE, 3, 2_000, None, 2_010);
+    call(&mut recorder, libc::SYS_close as _, 3, 2_020, None, 2_030);
+    let recording = recorder.finish();
+    let names: Vec<_> =
+        recording.threads[0].occurrences.iter().map(|one| one.file.map(|at| &recording.files[at as usize])).collect();
+    assert_eq!(names, [Some(&None), Some(&Some("/var/log/app".to_owned()))]);
+}
+
+#[test]
+fn a_process_that_ends_without_a_call_was_killed() {
+    let priority = Cell::new(Some(80));
+    for (is_exit, failed) in
+        [(false, vec!["app (7) was ended by a signal"]), (true, vec!["app (7) ended with exit code 2"])]
+    {
+        let mut recorder = urgent(&priority);
+        if is_exit {
+            enters(&mut recorder, libc::SYS_exit_group as _, 2, 10);
+        }
+        recorder.record(Record::Exit { meta: meta(50), pid: 7, tid: 8 });
+        assert_eq!(recorder.failed(), failed);
+    }
 }
 
 #[test]
