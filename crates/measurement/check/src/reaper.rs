@@ -49,7 +49,11 @@ impl Reaped {
         match pid {
             Some(pid) => Ok(Reaped { reaper, pid, reports, status: None }),
             None => {
-                let _ = reaper.wait();
+                let _ = punctual_watchdog::wait(
+                    &mut reaper,
+                    "the process that starts the program",
+                    punctual_watchdog::SHORT,
+                );
                 Err(failed())
             }
         }
