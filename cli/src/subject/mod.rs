@@ -117,6 +117,6 @@ mod tests {
         assert_eq!(line(&[]), None);
         let config = "CONFIG_X86=y\nCONFIG_CMDLINE_BOOL=y\nCONFIG_CMDLINE=\"nosmt\"\n";
         let built = [("/proc/config.gz", config), (UENV, "cmdline=isolcpus=1\n")];
-        assert_eq!(line(&built).as_deref(), Some("nosmt isolcpus=1"));
+        assert_eq!(line(&built).as_deref(), Some("nosmt isolcpus=1 ${script}"));
     }
 }

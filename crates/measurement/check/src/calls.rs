@@ -136,6 +136,9 @@ macro_rules! number {
     };
 }
 
+/// Number of exit_group(2).
+pub const EXIT_GROUP: i64 = number!(SYS_exit_group);
+
 macro_rules! table {
     ($($group:expr => $($call:ident)+;)+) => {
         &[$($((number!($call), $group),)+)+]

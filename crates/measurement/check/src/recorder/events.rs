@@ -71,7 +71,7 @@ impl<S: System> Recorder<S> {
         if let Some(closed) = meaning.closes {
             self.closed(pid, closed, time);
         }
-        if call.number == libc::SYS_exit_group as i64 {
+        if call.number == crate::calls::EXIT_GROUP {
             self.exits.insert(pid, call.arguments[0] as i32 & 0xff);
         }
         let place = match is_real_time || meaning.sets_policy_of.is_some() {
