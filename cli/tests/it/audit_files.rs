@@ -70,7 +70,7 @@ fn evidence_names_the_file_that_was_given() {
 fn several_files_are_one_machine() {
     let files = Files::new();
     let line = files.write("cmdline.txt", "console=tty1 root=/dev/mmcblk0p2 rootwait nohz_full=3\n");
-    let config_txt = files.write("config.txt", "dtparam=audio=on\n[all]\narm_freq=2000\n");
+    let config_txt = files.write("config.txt", "dtparam=audio=on\n[all]\narm_freq=2500\n");
     let config = fixture("configs/stock.config");
     let words = ["audit", "--json", "--config", &config, "--config", &line, "--config", &config_txt];
     let document = json(&punctual(&words));

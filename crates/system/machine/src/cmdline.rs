@@ -64,6 +64,7 @@ const REPEATED: &[&str] = &[
     "trace_event",
     "tsc",
     "video",
+    "virtio_mmio.device",
     "vlan",
 ];
 
