@@ -281,7 +281,7 @@ fn migrations(findings: &mut Findings, one: &Looked, setting: &Setting) {
     let count = one.thread.migrations.iter().filter(in_cycle).count() as u64;
     let is_bound = one.thread.facts.cpus.as_ref().is_some_and(|cpus| cpus.len() == 1);
     if count > 0 && !is_bound {
-        let said = "it may run on several";
+        let said = "it may run on several CPUs";
         findings.state_at("migration", &one.thread.name, one.thread.tid, said, asked_at(one), count);
     }
 }

@@ -121,8 +121,8 @@ enum prt_next {
   PRT_NEXT_STOP = 1,
 };
 
-// What happens to releases that pass while the task is late by a period or more. Always released == ran + skipped +
-// pending.
+// What happens to releases that pass while the task is late by a period or more. released == ran + skipped + pending
+// always holds.
 enum prt_miss {
   // Missed releases are counted but not run. The next release is the first in the future, at its unchanged time.
   PRT_MISS_SKIP = 0,
@@ -138,17 +138,17 @@ enum prt_miss {
 
 // How a task ended.
 enum prt_end {
-  // Its body, or its safe_state function, returned PRT_NEXT_STOP.
+  // The task's body, or its safe_state function, returned PRT_NEXT_STOP.
   PRT_END_RETURNED = 0,
-  // The program stopped it.
+  // The program stopped the task.
   PRT_END_STOPPED = 1,
-  // It has run its number of cycles.
+  // The task has run its number of cycles.
   PRT_END_CYCLES = 2,
-  // It was late by a period, and its policy is PRT_MISS_STOP.
+  // The task was late by a period, and its policy is PRT_MISS_STOP.
   PRT_END_MISSED = 3,
-  // It failed inside the library, which is a bug in the library.
+  // The task failed inside the library, which is a bug in the library.
   PRT_END_FAILED = 4,
-  // Its source of events failed. prt_interrupt_get_counts() has the error.
+  // The task's source of events failed. prt_interrupt_get_counts() returns the error.
   PRT_END_SOURCE_FAILED = 5,
 };
 
@@ -308,9 +308,9 @@ struct prt_interrupt_options {
 struct prt_interrupt {
   // Number of the event, from 0; coalesced and lost events are counted, too.
   uint64_t sequence;
-  // When the kernel saw the event, ns; 0 if its source has no time stamps.
+  // Time at which the kernel saw the event, ns; 0 if its source has no time stamps.
   uint64_t at_ns;
-  // When the thread woke for the event, ns.
+  // Time at which the thread woke for the event, ns.
   uint64_t woke_ns;
   // Number of further events that arrived before the thread woke, and for which the body does not run.
   uint64_t coalesced;
@@ -328,7 +328,7 @@ typedef int (*prt_interrupt_body)(const struct prt_interrupt *interrupt, void *d
 struct prt_interrupt_counts {
   // Total number of events.
   uint64_t events;
-  // Wakeups for which the body ran.
+  // Number of wakeups for which the body ran.
   uint64_t handled;
   // Number of events that arrived together with a handled one.
   uint64_t coalesced;
@@ -348,65 +348,65 @@ struct prt_arg {
 
 // Counters of a log.
 struct prt_log_counts {
-  // Records written.
+  // Number of records written.
   uint64_t written;
-  // Records dropped because a recorder was full.
+  // Number of records dropped because a recorder was full.
   uint64_t dropped;
-  // Records that could not be written to the output.
+  // Number of records that could not be written to the output.
   uint64_t failed;
 };
 
 // Counters of a mailbox: sent == received + dropped_oldest + waiting values.
 struct prt_mailbox_counts {
-  // Values put into the mailbox.
+  // Number of values put into the mailbox.
   uint64_t sent;
-  // Values taken out of the mailbox.
+  // Number of values taken out of the mailbox.
   uint64_t received;
-  // Values dropped because the mailbox was full (PRT_OVERFLOW_DROP_NEWEST).
+  // Number of values dropped because the mailbox was full (PRT_OVERFLOW_DROP_NEWEST).
   uint64_t dropped_newest;
-  // Waiting values dropped to make room (PRT_OVERFLOW_DROP_OLDEST).
+  // Number of waiting values dropped to make room (PRT_OVERFLOW_DROP_OLDEST).
   uint64_t dropped_oldest;
-  // Values returned to the sender because the mailbox was full (PRT_OVERFLOW_REFUSE).
+  // Number of values returned to the sender because the mailbox was full (PRT_OVERFLOW_REFUSE).
   uint64_t refused;
 };
 
 // Counters of marks.
 struct prt_mark_counts {
-  // Marks in the trace.
+  // Number of marks written to the trace.
   uint64_t written;
-  // Marks that could not be written.
+  // Number of marks that could not be written.
   uint64_t failed;
 };
 
 // Counters of a pipe.
 struct prt_pipe_counts {
-  // Lines read from the FIFO and passed to the real-time side.
+  // Number of lines read from the FIFO and passed to the real-time side.
   uint64_t received;
-  // Lines from the real-time side written to the FIFO.
+  // Number of lines from the real-time side that were written to the FIFO.
   uint64_t sent;
-  // Lines dropped because the ring was full.
+  // Number of lines dropped because the ring was full.
   uint64_t dropped;
-  // Lines returned to the real-time sender because the ring was full.
+  // Number of lines returned to the real-time sender because the ring was full.
   uint64_t refused;
-  // Lines longer than PRT_LINE_LONGEST.
+  // Number of lines longer than PRT_LINE_LONGEST.
   uint64_t malformed;
 };
 
 // Counters of a queue: sent == received + waiting values + values that were never received.
 struct prt_queue_counts {
-  // Values put into the queue.
+  // Number of values put into the queue.
   uint64_t sent;
-  // Values taken out of the queue.
+  // Number of values taken out of the queue.
   uint64_t received;
-  // Values dropped because the queue was full.
+  // Number of values dropped because the queue was full.
   uint64_t dropped;
-  // Values returned to the sender because the queue was full.
+  // Number of values returned to the sender because the queue was full.
   uint64_t refused;
 };
 
 // An event, as reported by a prt_wait function.
 struct prt_arrival {
-  // When the event happened, ns on CLOCK_MONOTONIC; 0 if unknown.
+  // Time of the event, ns on CLOCK_MONOTONIC; 0 if unknown.
   uint64_t at_ns;
   // Number of events in this arrival, more than one if several occurred before it was read; 0 if there was none, and
   // the function is to be called again.
@@ -436,18 +436,18 @@ struct prt_distribution {
 };
 
 // Statistics of a task, read while it runs or after its end. For an interrupt task a release is an event: `released`
-// is the number of all events, `ran` that of the events for which its body ran, and `skipped` that of the coalesced
-// and lost ones, which prt_interrupt_get_counts() distinguishes.
+// is the number of all events, `ran` the number of events for which its body ran, and `skipped` the number of
+// coalesced and lost events, which prt_interrupt_get_counts() distinguishes.
 struct prt_stats {
-  // When the statistics were read, ns on CLOCK_MONOTONIC.
+  // Time at which the statistics were read, ns on CLOCK_MONOTONIC.
   uint64_t at_ns;
   // Number of releases so far: ran + skipped + pending.
   uint64_t released;
-  // Releases for which the body ran, including at most one that is still running.
+  // Number of releases for which the body ran, including at most one that is still running.
   uint64_t ran;
   // Number of skipped releases.
   uint64_t skipped;
-  // Releases that are due and will still run.
+  // Number of releases that are due and will still run.
   uint64_t pending;
   // Number of times the body returned after the deadline of its release.
   uint64_t deadline_misses;
@@ -460,15 +460,16 @@ struct prt_stats {
   struct prt_distribution execution;
   // Release number of the wakeup with the largest lateness; 0 if none was late.
   uint64_t worst_index;
-  // When that release was due, ns on CLOCK_MONOTONIC; 0 if none was late.
+  // Time at which that release was due, ns on CLOCK_MONOTONIC; 0 if none was late.
   uint64_t worst_scheduled_ns;
-  // Minor and major page faults of the task's thread since the first release; −1 if the kernel does not report them.
+  // Number of minor and major page faults of the task's thread since the first release; −1 if the kernel does not
+  // report them.
   int64_t page_faults;
-  // Voluntary context switches, about one per release; −1 if the kernel does not report them.
+  // Number of voluntary context switches, about one per release; −1 if the kernel does not report them.
   int64_t voluntary_switches;
-  // Involuntary context switches; −1 if the kernel does not report them.
+  // Number of involuntary context switches; −1 if the kernel does not report them.
   int64_t involuntary_switches;
-  // Migrations to another CPU; −1 if the kernel does not report them.
+  // Number of migrations to another CPU; −1 if the kernel does not report them.
   int64_t migrations;
 };
 
@@ -476,9 +477,9 @@ struct prt_stats {
 struct prt_cycle {
   // Number of the release, from 0, including skipped ones.
   uint64_t index;
-  // When the release was due, ns: first release + index × period, however late earlier cycles were.
+  // Time at which the release was due, ns: first release + index × period, however late earlier cycles were.
   uint64_t scheduled_ns;
-  // When the thread woke for this release, ns.
+  // Time at which the thread woke for this release, ns.
   uint64_t woke_ns;
   // Number of missed releases, for which the body will not run, between this one and the next that will run.
   uint64_t skipped;
@@ -524,14 +525,14 @@ struct prt_task_options {
   // Number of releases after which the task ends, whether its body ran for them or they were skipped; 0 for no end.
   uint64_t cycles;
   // For PRT_POLICY_DEADLINE with a deadline before the end of the period: after an activation that is late by more
-  // than this, ns, the task skips the next release; otherwise every later activation would be equally late. 0 for an
-  // eighth of the time from the runtime to the deadline.
+  // than this, ns, the task skips the next release; otherwise every later activation would be equally late. 0 means
+  // an eighth of the time from the runtime to the deadline.
   uint64_t late_activation_ns;
   // Disables the measurement of execution times and deadline misses, which saves one clock read per cycle.
   bool without_execution;
   // For PRT_POLICY_DEADLINE: the task may also use the bandwidth that other deadline tasks leave unused.
   bool reclaim;
-  // For PRT_POLICY_DEADLINE: each job ends by sched_yield(2). A late activation then delays all later releases.
+  // For PRT_POLICY_DEADLINE: each job ends with sched_yield(2). A late activation then delays all later releases.
   bool end_jobs_by_yield;
   // Reserved for later versions; must be 0.
   uint64_t reserved[4];
@@ -789,7 +790,7 @@ int prt_interrupt_start(const struct prt *rt,
                         void *data,
                         struct prt_task **out);
 
-// Reads the counters of an interrupt task, also after its end.
+// Reads the counters of an interrupt task, even after its end.
 //
 // Threads: any non-real-time thread. Waits while another thread stops this task.
 // Errors: PRT_STATUS_INVALID for a periodic task; PRT_STATUS_NULL.
@@ -845,9 +846,9 @@ int prt_log_start(int fd,
 // Creates a recorder with space for `capacity` records; `name` appears in its lines. Its memory is locked if
 // RLIMIT_MEMLOCK or CAP_IPC_LOCK allows it.
 //
-// Threads: any ordinary one, before the real-time part. Errors: PRT_STATUS_INVALID for a capacity of 0 or of more than
-// a million; PRT_STATUS_REFUSED if there is not enough memory; PRT_STATUS_NULL. Ownership: `*out` is the caller's
-// until prt_recorder_free(), before or after the log is freed.
+// Threads: any non-real-time thread, before the real-time part. Errors: PRT_STATUS_INVALID for a capacity of 0 or of
+// more than a million; PRT_STATUS_REFUSED if there is not enough memory; PRT_STATUS_NULL. Ownership: `*out` is the
+// caller's until prt_recorder_free(), before or after the log is freed.
 int prt_log_recorder(const struct prt_log *log,
                      const char *name,
                      size_t capacity,
@@ -887,9 +888,10 @@ void prt_log_free(struct prt_log *log);
 // Creates a mailbox for `capacity` values of `size` bytes. `overflow` is one of enum prt_overflow. The mailbox's
 // memory is locked if RLIMIT_MEMLOCK or CAP_IPC_LOCK allows it.
 //
-// Threads: any ordinary one. Errors: PRT_STATUS_NULL; PRT_STATUS_INVALID for a size or capacity of 0, a size beyond
-// PRT_QUEUE_LARGEST, more than 1 GiB, or an unknown policy; PRT_STATUS_REFUSED if there is not enough memory or, if
-// all memory is locked, RLIMIT_MEMLOCK does not allow it. Ownership: `*out` is the caller's until prt_mailbox_free().
+// Threads: any non-real-time thread. Errors: PRT_STATUS_NULL; PRT_STATUS_INVALID for a size or capacity of 0, a size
+// beyond PRT_QUEUE_LARGEST, more than 1 GiB, or an unknown policy; PRT_STATUS_REFUSED if there is not enough memory
+// or, if all memory is locked, RLIMIT_MEMLOCK does not allow it. Ownership: `*out` is the caller's until
+// prt_mailbox_free().
 int prt_mailbox_new(size_t size,
                     size_t capacity,
                     int overflow,
@@ -968,12 +970,12 @@ int prt_mark_value(const struct prt_marks *marks, const char *name, uint64_t val
 // Says that the program is late: writes `punctual: late`, or with a name `punctual: late NAME`. `punctual watch --app`
 // then keeps and explains the events before it. `name` may be NULL.
 //
-// Threads: any. Real-time: one write(2), or none if trace_marker is not open.
-// Errors: as for prt_mark(), but a NULL name is none.
+// Threads: any. Real-time: one write(2), or none if trace_marker is not open. Errors: as for prt_mark(), but a NULL
+// name is not an error.
 int prt_late(const struct prt_marks *marks,
              const char *name);
 
-// Returns PRT_STATUS_REFUSED if a mark is not in the trace; prt_last_error() then has the reason and what to do.
+// Returns PRT_STATUS_REFUSED if a mark is not in the trace; prt_last_error() then returns the reason and what to do.
 //
 // Threads: any non-real-time thread.
 // Errors: PRT_STATUS_REFUSED, PRT_STATUS_NULL.
@@ -1041,11 +1043,9 @@ bool prt_mutex_is_mine(const struct prt_mutex *mutex);
 // another running program is refused. The pipe holds at least `capacity` lines (16, 64, 256, 1024 or 4096). `overflow`
 // is one of enum prt_overflow; with PRT_OVERFLOW_REFUSE the FIFO's writers wait.
 //
-// Threads: any ordinary one.
-// Errors: PRT_STATUS_REFUSED; PRT_STATUS_INVALID for a capacity of 0 or beyond PRT_PIPE_MOST, an unknown policy, or
-// PRT_OVERFLOW_DROP_OLDEST; PRT_STATUS_NULL.
-// Ownership: `*out` is the caller's until prt_pipe_in_free(). Until then a thread under SCHED_OTHER transfers the
-// lines.
+// Threads: any non-real-time thread. Errors: PRT_STATUS_REFUSED; PRT_STATUS_INVALID for a capacity of 0 or beyond
+// PRT_PIPE_MOST, an unknown policy, or PRT_OVERFLOW_DROP_OLDEST; PRT_STATUS_NULL. Ownership: `*out` is the caller's
+// until prt_pipe_in_free(). Until then a thread under SCHED_OTHER transfers the lines.
 int prt_pipe_in_open(const char *at,
                      size_t capacity,
                      int overflow,
@@ -1127,10 +1127,10 @@ void prt_pipe_out_free(struct prt_pipe_out *pipe);
 // Creates a queue that passes up to `capacity` values of `size` bytes in order from one thread to another. `overflow`
 // is one of enum prt_overflow. The receiver is not woken: poll in every cycle.
 //
-// Threads: any ordinary one. Errors: PRT_STATUS_NULL; PRT_STATUS_INVALID for a size or capacity of 0, a size beyond
-// PRT_QUEUE_LARGEST, more than 1 GiB, an unknown policy, or PRT_OVERFLOW_DROP_OLDEST; PRT_STATUS_REFUSED if there is
-// not enough memory or, if all memory is locked, RLIMIT_MEMLOCK does not allow it. Ownership: the ends are the
-// caller's, each until its own …_free(), in any order.
+// Threads: any non-real-time thread. Errors: PRT_STATUS_NULL; PRT_STATUS_INVALID for a size or capacity of 0, a size
+// beyond PRT_QUEUE_LARGEST, more than 1 GiB, an unknown policy, or PRT_OVERFLOW_DROP_OLDEST; PRT_STATUS_REFUSED if
+// there is not enough memory or, if all memory is locked, RLIMIT_MEMLOCK does not allow it. Ownership: the ends are
+// the caller's, each until its own …_free(), in any order.
 int prt_queue_new(size_t size,
                   size_t capacity,
                   int overflow,
@@ -1412,8 +1412,8 @@ bool prt_passed(const struct prt *rt);
 // Threads: any. Real-time.
 uint64_t prt_epoch_ns(const struct prt *rt);
 
-// Blocks SIGINT, SIGTERM and SIGHUP (unless it is ignored: nohup(1)) in the calling thread and those it starts, so that
-// prt_until_signal() receives them. Call it at the start of main().
+// Blocks SIGINT, SIGTERM and SIGHUP (unless it is ignored: nohup(1)) in the calling thread and in the threads that it
+// starts, so that prt_until_signal() receives them. Call it at the start of main().
 //
 // Errors: none on Linux.
 int prt_block_signals(void);
@@ -1427,9 +1427,9 @@ int prt_until_signal(const struct prt *rt);
 // Like prt_until_signal(), but waits at most until `until_ns` on CLOCK_MONOTONIC. It then returns
 // PRT_STATUS_TIMED_OUT, and the tasks continue.
 //
-// Threads: an ordinary one, not a task's. Blocks.
-// Errors: as for prt_until_signal(); PRT_STATUS_TIMED_OUT.
-int prt_until_signal_or(const struct prt *rt, uint64_t until_ns);
+// Threads: any non-real-time thread, not a task's. Blocks. Errors: as for prt_until_signal(); PRT_STATUS_TIMED_OUT.
+int prt_until_signal_or(const struct prt *rt,
+                        uint64_t until_ns);
 
 // Stops every task and waits until each body has returned. Statistics remain available from their handles.
 //
