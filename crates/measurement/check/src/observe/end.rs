@@ -20,7 +20,7 @@ const NEEDED: [&str; 3] = ["real-time threads", "all of the program's work", UNO
 const UNOBSERVED: &str = "processes after an exec";
 
 /// Duration of a program below which it is not said to have no real-time thread.
-const AT_ONCE: Nanos = Nanos(1_000_000_000);
+const AT_ONCE: Nanos = Nanos(100_000_000);
 
 /// Terminates the program and what it started.
 pub(super) fn end_program(mut program: Reaped) {
