@@ -1,5 +1,5 @@
 // expect: new-thread control step
-// also: blocking-call waits-for-less-urgent memory-map policy-inherited file-io page-fault allocation
+// also: blocking-call waits-for-less-urgent memory-map policy-inherited file-io page-fault major-fault allocation
 #include "../rt.h"
 
 static void step(int n)
