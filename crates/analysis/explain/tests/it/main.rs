@@ -10,7 +10,7 @@ mod reported;
 mod rules;
 mod samples;
 mod sections;
+mod sources;
 mod stated;
 mod timeline;
 mod undecided;
-mod ways;

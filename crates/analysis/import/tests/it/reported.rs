@@ -62,7 +62,7 @@ fn runs_are_named_by_what_stands_before_them() {
 
 #[test]
 fn what_is_stated_is_kept() {
-    let run = reported("told-max-dropped.txt");
+    let run = reported("max-dropped.txt");
     let cpu = &run.run.phases[0].cpus[0];
     assert_eq!((cpu.ran, cpu.min_ns, cpu.max_ns), (600_000, Some(2_000), Some(19_000)));
     assert!(problems(&run).iter().any(|p| p.contains("600000") && p.contains("579506")), "{:?}", problems(&run));
