@@ -3,7 +3,7 @@
 use super::finding::{figure_name, findings, headline, recipes};
 use super::text::{groups, table};
 use super::{context, letter};
-use crate::text::page::{Page, Tint, cut};
+use crate::text::page::{Page, Tint, tagged};
 use crate::text::{SUMMARY_LINES, TextStyle};
 use crate::words;
 use punctual_model::{Comparison, Conclusion};
@@ -24,30 +24,30 @@ pub enum Decision {
 /// Formats a comparison for a terminal of 80×24, in at most [`SUMMARY_LINES`] lines if there are 80 columns or more.
 /// `full` is the command that shows the whole comparison. The text ends in a newline.
 pub fn comparison_summary(comparison: &Comparison, decision: Decision, full: &str, style: TextStyle) -> String {
-    let part = |write: &dyn Fn(&mut Page)| {
+    let part = |write: &dyn Fn(&mut Page), most| {
         let mut page = Page::new(style);
         write(&mut page);
-        page.lines()
+        page.cut(most)
     };
-    let tagged = |tag: &str, text: &str, most| cut(&part(&|page| page.tagged(tag, Tint::Strong, text)), most);
-    let head = cut(&part(&|page| page.tagged("", Tint::Plain, &words::capital(&headline(comparison)))), 4);
+    let strong = |tag: &str, text: &str, most| tagged(style, tag, Tint::Strong, text, most);
+    let head = tagged(style, "", Tint::Plain, &words::capital(&headline(comparison)), 4);
     let mut doubts: Vec<String> = Vec::new();
     for problem in comparison.problems.iter().chain(&context::unlike(comparison)).take(2) {
-        doubts.extend(cut(&part(&|page| page.tagged("! ", Tint::Warn, problem)), 2));
+        doubts.extend(tagged(style, "! ", Tint::Warn, problem, 2));
     }
     let more = (comparison.problems.len() + context::unlike(comparison).len()).saturating_sub(2);
     if more > 0 {
         doubts.push(format!("! {more} more: --full"));
     }
-    let who = cut(&part(&|page| groups(page, "", comparison)), 4);
+    let who = part(&|page| groups(page, "", comparison), 4);
     let mut facts = Vec::new();
     if let Some(cause) = context::causes(comparison).first() {
-        facts.extend(tagged("Cause  ", cause, 2));
+        facts.extend(strong("Cause  ", cause, 2));
     }
     if let Some(recipe) = recipes(comparison).first() {
-        facts.extend(tagged("Boots  ", recipe, 3));
+        facts.extend(strong("Boots  ", recipe, 3));
     }
-    let next = part(&|page| {
+    let next = |page: &mut Page| {
         let sentences = findings(comparison).len();
         page.row(Tint::Plain, &format!("Next   1. {full} --full"));
         if sentences > 0 {
@@ -56,12 +56,13 @@ pub fn comparison_summary(comparison: &Comparison, decision: Decision, full: &st
         if decision == Decision::NotJudged {
             page.row(Tint::Plain, "       2. punctual compare --experiment DIR KERNEL-A KERNEL-B    alternating boots");
         }
-    });
-    let ending = tagged(&format!("{}  ", word(comparison, decision)), &which(comparison, decision), 1);
+    };
+    let next = part(&next, usize::MAX);
+    let ending = strong(&format!("{}  ", word(comparison, decision)), &which(comparison, decision), 1);
     let fixed = head.len() + doubts.len() + who.len() + next.len() + ending.len();
     facts.truncate(SUMMARY_LINES.saturating_sub(fixed + LEAST_ROWS));
     let room = SUMMARY_LINES.saturating_sub(fixed + facts.len() + 2).max(LEAST_ROWS);
-    let rows = part(&|page| table(page, comparison, room));
+    let rows = part(&|page| table(page, comparison, room), usize::MAX);
     let mut lines = head;
     lines.extend(doubts);
     lines.extend(who);

@@ -98,9 +98,10 @@ impl Page {
         self.out.lines().map(str::to_owned).collect()
     }
 
-    /// Returns the first lines, with an ellipsis if some are omitted.
-    pub fn first(self, most: usize) -> String {
-        cut(&self.lines(), most).join("\n") + "\n"
+    /// Returns the first lines; see [`cut`].
+    pub fn cut(self, most: usize) -> Vec<String> {
+        let width = self.style.width;
+        cut(&self.lines(), most, width)
     }
 
     fn tinted(&mut self, tint: Tint, text: &str) {
@@ -117,14 +118,34 @@ impl Page {
     }
 }
 
-/// Returns the first lines, with an ellipsis if some are omitted.
-pub fn cut(lines: &[String], most: usize) -> Vec<String> {
+/// Returns the first lines, with an ellipsis if some are omitted: after the last word that leaves room for it in `width`
+/// columns.
+pub fn cut(lines: &[String], most: usize, width: usize) -> Vec<String> {
     let mut kept: Vec<String> = lines.iter().take(most).cloned().collect();
     if let Some(last) = kept.last_mut().filter(|_| lines.len() > most) {
-        let end = last.rfind(' ').filter(|at| *at > 0).unwrap_or(last.len());
-        last.replace_range(end.., " …");
+        while columns(last) + 2 > width
+            && let Some(at) = last.rfind(' ').filter(|at| *at > 0)
+        {
+            last.truncate(at);
+        }
+        last.push_str(" …");
     }
     kept
+}
+
+/// Returns a tag and the first lines of the text next to it.
+pub fn tagged(style: TextStyle, tag: &str, tint: Tint, text: &str, most: usize) -> Vec<String> {
+    let mut page = Page::new(style);
+    page.tagged(tag, tint, text);
+    page.cut(most)
+}
+
+/// Counts the characters of a line without its colours (`ESC [ … m`).
+fn columns(line: &str) -> usize {
+    line.split('\x1b').enumerate().fold(0, |sum, (n, part)| {
+        let shown = if n == 0 { part } else { part.split_once('m').map_or("", |(_, rest)| rest) };
+        sum + shown.chars().count()
+    })
 }
 
 /// Breaks lines at spaces, and within words longer than a line. Does not separate numbers from their units.
@@ -173,9 +194,16 @@ mod tests {
 
     #[test]
     fn what_is_cut_says_so() {
-        let lines = ["one two".to_owned(), "three four".to_owned()];
-        assert_eq!(cut(&lines, 2), lines);
-        assert_eq!(cut(&lines, 1), ["one …"]);
-        assert_eq!(cut(&["word".to_owned(), "x".to_owned()], 1), ["word …"]);
+        let cut = |text: &str, color| {
+            let mut page = Page::new(TextStyle { width: 40, color });
+            page.tagged("Audit  ", Tint::Strong, text);
+            page.cut(1)
+        };
+        assert_eq!(cut("one two", false), ["Audit  one two"]);
+        assert_eq!(
+            cut("one two three four five six. Seventh", true),
+            ["\x1b[1mAudit  \x1b[0mone two three four five six. …"]
+        );
+        assert_eq!(cut("one two three four five sixes se Seventh", false), ["Audit  one two three four five sixes …"]);
     }
 }

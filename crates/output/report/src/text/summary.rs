@@ -1,6 +1,6 @@
 //! Formats the verdict on one screen: verdict, cause, one row per load, bounds, next steps, and the verdict again.
 
-use super::page::{Page, TextStyle, Tint, cut};
+use super::page::{Page, TextStyle, Tint, cut, tagged};
 use super::{table, tint};
 use crate::figures::Figures;
 use crate::number::{at_most, confidence, plural};
@@ -45,7 +45,7 @@ pub fn summary(recording: &Recording, verdict: &Verdict, place: Place, style: Te
     }
     let mut parts: Vec<(Part, Vec<String>)> = [
         (Part::Verdict, headline(recording, verdict, style)),
-        (Part::Measured, tagged(style, "", Tint::Plain, &words::measured(recording, verdict))),
+        (Part::Measured, tagged(style, "", Tint::Plain, &words::measured(recording, verdict), usize::MAX)),
         (Part::Warnings, warnings(recording, verdict, style)),
         (Part::Cause, cause(recording, verdict.outcome, style)),
         (Part::Table, loads(&figures, usize::MAX, style)),
@@ -60,7 +60,7 @@ pub fn summary(recording: &Recording, verdict: &Verdict, place: Place, style: Te
         let Some((_, lines)) = parts.iter_mut().find(|(other, _)| *other == part) else { continue };
         let most = lines.len().saturating_sub(over).max(least);
         if over > 0 && lines.len() > most {
-            *lines = if part == Part::Table { loads(&figures, most, style) } else { cut(lines, most) };
+            *lines = if part == Part::Table { loads(&figures, most, style) } else { cut(lines, most, style.width) };
         }
     }
     // Blank lines are added if there is room.
@@ -77,15 +77,9 @@ pub fn summary(recording: &Recording, verdict: &Verdict, place: Place, style: Te
     out + &ending + "\n"
 }
 
-fn tagged(style: TextStyle, tag: &str, tint: Tint, text: &str) -> Vec<String> {
-    let mut page = Page::new(style);
-    page.tagged(tag, tint, text);
-    page.lines()
-}
-
 fn headline(recording: &Recording, verdict: &Verdict, style: TextStyle) -> Vec<String> {
     let headline = words::headline(recording, verdict);
-    cut(&tagged(style, &format!("{}  ", headline.word), tint(headline.outcome), &headline.sentence), 4)
+    tagged(style, &format!("{}  ", headline.word), tint(headline.outcome), &headline.sentence, 4)
 }
 
 /// Returns what a reader must know before any figure, one or two lines each, and the number of further warnings.
@@ -96,10 +90,10 @@ fn warnings(recording: &Recording, verdict: &Verdict, style: TextStyle) -> Vec<S
     all.extend(words::lost(recording));
     let mut lines = Vec::new();
     let shown = if all.len() == SHOWN + 1 { all.len() } else { SHOWN };
-    all.iter().take(shown).for_each(|one| lines.extend(cut(&tagged(style, "! ", Tint::Warn, one), 2)));
+    all.iter().take(shown).for_each(|one| lines.extend(tagged(style, "! ", Tint::Warn, one, 2)));
     if all.len() > shown {
         let more = plural((all.len() - shown) as u64, "more warning", "more warnings");
-        lines.extend(tagged(style, "! ", Tint::Warn, &format!("{more}: --full")));
+        lines.extend(tagged(style, "! ", Tint::Warn, &format!("{more}: --full"), 1));
     }
     lines
 }
@@ -107,21 +101,21 @@ fn warnings(recording: &Recording, verdict: &Verdict, style: TextStyle) -> Vec<S
 /// Returns the most frequent main cause of the explained wakeups, with the sentence of the worst of them.
 fn cause(recording: &Recording, outcome: Outcome, style: TextStyle) -> Vec<String> {
     if let Some(sentence) = crate::application::worst(recording) {
-        return cut(&tagged(style, "Cause  ", Tint::Strong, &sentence), 5);
+        return tagged(style, "Cause  ", Tint::Strong, &sentence, 5);
     }
     let late = why::of_run(recording);
     let Some((sentence, shares)) = why::dominant(&late) else {
         return if matches!(outcome, Outcome::Pass | Outcome::Held) { Vec::new() } else { suspicion(recording, style) };
     };
-    let mut lines = cut(&tagged(style, "Cause  ", Tint::Strong, &sentence), 5);
-    lines.extend(shares.into_iter().flat_map(|text| cut(&tagged(style, "       ", Tint::Plain, &text), 1)));
+    let mut lines = tagged(style, "Cause  ", Tint::Strong, &sentence, 5);
+    lines.extend(shares.into_iter().flat_map(|text| tagged(style, "       ", Tint::Plain, &text, 1)));
     lines
 }
 
 /// Returns, without a trace, what counters suggest about the worst wakeup, if anything.
 fn suspicion(recording: &Recording, style: TextStyle) -> Vec<String> {
     let Some(text) = words::causes::suspected(recording) else { return Vec::new() };
-    cut(&tagged(style, "Cause  ", Tint::Strong, &text), 4)
+    tagged(style, "Cause  ", Tint::Strong, &text, 4)
 }
 
 fn loads(figures: &Figures, most: usize, style: TextStyle) -> Vec<String> {
@@ -146,12 +140,12 @@ fn facts(recording: &Recording, verdict: &Verdict, style: TextStyle) -> Vec<Stri
     };
     let bounds: Vec<String> = bound.into_iter().chain(beyond).collect();
     if !bounds.is_empty() {
-        lines.extend(cut(&tagged(style, "Bounds ", Tint::Strong, &bounds.join("; ")), 1));
+        lines.extend(tagged(style, "Bounds ", Tint::Strong, &bounds.join("; "), 1));
     }
     let margin = crate::application::least_margin(verdict);
-    lines.extend(margin.into_iter().flat_map(|text| cut(&tagged(style, "Margin ", Tint::Strong, &text), 1)));
+    lines.extend(margin.into_iter().flat_map(|text| tagged(style, "Margin ", Tint::Strong, &text, 1)));
     let without = crate::application::best_counterfactual(verdict);
-    lines.extend(without.into_iter().flat_map(|text| cut(&tagged(style, "Without ", Tint::Strong, &text), 1)));
+    lines.extend(without.into_iter().flat_map(|text| tagged(style, "Without ", Tint::Strong, &text, 1)));
     lines.extend(audit(&recording.findings, style));
     lines
 }
@@ -166,7 +160,7 @@ fn audit(findings: &[Finding], style: TextStyle) -> Option<String> {
     let names: Vec<&str> = failed.iter().map(|finding| finding.id.as_str()).collect();
     let names = if names.is_empty() { String::new() } else { format!(": {}", names.join(", ")) };
     let text = format!("{} FAIL, {} WARN of {} rules{names}", failed.len(), of(State::Warn).count(), findings.len());
-    cut(&tagged(style, "Audit  ", Tint::Strong, &text), 1).pop()
+    tagged(style, "Audit  ", Tint::Strong, &text, 1).pop()
 }
 
 /// Returns the next steps, numbered, each with the command to type.
@@ -197,5 +191,5 @@ fn ending(verdict: &Verdict, style: TextStyle) -> String {
         .map(|judged| format!("`{}`", judged.claim))
         .collect();
     let word = if words::is_mere_measurement(verdict) { "MEASURED" } else { words::word(verdict.outcome) };
-    cut(&tagged(style, &format!("{word}  "), tint(verdict.outcome), &claims.join(", ")), 1).concat()
+    tagged(style, &format!("{word}  "), tint(verdict.outcome), &claims.join(", "), 1).concat()
 }

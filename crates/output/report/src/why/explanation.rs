@@ -63,11 +63,11 @@ pub fn explanation_summary(explanation: &Explanation, places: &[String], source:
             .filter(|note| Some(*note) != explanation.answer.as_ref())
             .take(4)
             .for_each(|note| page.row(Tint::Plain, note));
-        return page.first(SUMMARY_LINES - 1) + &chosen(explanation);
+        return page.cut(SUMMARY_LINES - 1).join("\n") + "\n" + &chosen(explanation);
     };
     let place = places.first().filter(|place| !place.is_empty()).map(|place| format!("{place}: ")).unwrap_or_default();
     page.tagged("", Tint::Strong, &format!("{place}{}", worst.verdict));
-    let mut out = page.first(VERDICT);
+    let mut out = page.cut(VERDICT).join("\n") + "\n";
     let mut page = Page::new(style);
     page.heading(&format!("The delay of the worst wakeup, {}, consists of:", Nanos(worst.latency_ns)));
     worst.causes.iter().take(CAUSES).for_each(|cause| page.row(Tint::Plain, &row(cause)));
