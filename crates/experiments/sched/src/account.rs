@@ -82,6 +82,8 @@ pub struct Accounts {
     pub others: Vec<OtherTask>,
     /// Intervals in which a task outside the experiment had a CPU; times are relative to `start`.
     pub foreign: Vec<Foreign>,
+    /// The start of a period of RT throttling, ns after `start`: the first one since then, or the last one before.
+    pub period: Option<i64>,
     /// Number of observed switches of the threads. 0 means that the trace uses other thread IDs.
     pub switches: u64,
     /// Number of times a thread left a CPU without a recorded switch to it. In that case switches are missing, and the
@@ -234,6 +236,10 @@ impl Sweep<'_> {
                     self.now[n].here = event.t_ns;
                 }
             }
+            // No other timer is recorded.
+            Kind::HrtimerExpireEntry { .. } if self.out.period.is_none_or(|period| period < 0) => {
+                self.out.period = Some(event.t_ns.cast_signed() - self.start.cast_signed());
+            }
             _ => {}
         }
         self.note_held(event.t_ns);
@@ -283,6 +289,9 @@ impl Sweep<'_> {
             if let Some(took) = other.and_then(|comm| self.others.get_mut(comm)) {
                 *took = took.saturating_sub(length);
             }
+        }
+        if let Some((cpu, from)) = self.now[n].cpu.and_then(|cpu| self.held.remove_entry(&cpu)) {
+            self.end_of_held(cpu, from, since);
         }
         if since > self.now[n].since {
             self.set(n, Doing::Runs, self.now[n].cpu, since);
@@ -353,6 +362,12 @@ impl Sweep<'_> {
         let over: Vec<u32> = self.held.keys().copied().filter(|cpu| !now.contains(cpu)).collect();
         for cpu in over {
             let from = self.held.remove(&cpu).unwrap_or(t);
+            self.end_of_held(cpu, from, t);
+        }
+    }
+
+    fn end_of_held(&mut self, cpu: u32, from: u64, t: u64) {
+        if from < t {
             let since_start = Nanos(from.saturating_sub(self.start));
             self.out.held.push(Held { from_ns: since_start, lasted_ns: Nanos(t - from), cpu: CpuId(cpu) });
         }

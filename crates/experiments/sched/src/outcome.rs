@@ -7,7 +7,7 @@ use crate::pass::{Ended, Passed};
 use crate::plan::{Beside, PlanThread};
 use crate::run::Fitted;
 use punctual_directory::Dir;
-use punctual_model::{Experiment, Outcome, Prediction, RanThread, Repetition, Taken, TimeAccount};
+use punctual_model::{Experiment, Outcome, Prediction, RanThread, Repetition, RtLimit, Taken, TimeAccount};
 use punctual_units::{Nanos, Policy};
 use punctual_workloads::Image;
 
@@ -83,16 +83,11 @@ fn watched(ended: &Ended, plan: &PlanThread, always_throttled: bool) -> Watched 
     Watched { tid: ended.tid, from: ended.released.0, to: ended.done.end.0, class }
 }
 
-/// Number of phases of the RT throttling period that are tried in order to find the actual one.
-const PHASES: u64 = 10;
-/// A seed whose random outcomes are not one of the two extremes.
-const TYPICAL: u64 = 2;
 /// Maximum relative difference between the CPU time that decides when a thread ends and the CPU time charged to it.
 const CHARGED: f64 = 0.001;
 
 /// Repeats the prediction with measured values: the CPU time charged to each thread, the time stolen while it had the
-/// CPU, and the CPU time of other tasks. If RT throttling takes CPUs from real-time threads, the phase of its period is
-/// unknown; the phase is used for which the predicted ends are closest to the measured ones.
+/// CPU, the CPU time of other tasks, and the phase of the period of RT throttling.
 fn as_charged(fitted: &Fitted, threads: &[Ended], accounts: Option<&Accounts>) -> Vec<Prediction> {
     let of = |(n, ended): (usize, &Ended)| {
         let spent = accounts.and_then(|accounts| accounts.spent.get(n));
@@ -103,26 +98,17 @@ fn as_charged(fitted: &Fitted, threads: &[Ended], accounts: Option<&Accounts>) -
     };
     let (bodies, shares): (Vec<Body>, Vec<f64>) = threads.iter().enumerate().map(of).unzip();
     let foreign = accounts.map_or(&[][..], |accounts| &accounts.foreign);
-    let limit = fitted.plan.system.limit.as_ref().filter(|limit| limit.always);
-    let phases = limit.map_or(0, |_| PHASES);
-    let phase = |n| limit.map(|limit| Nanos(limit.period_ns.0 / PHASES * n));
-    let apart = |phase: &Option<Nanos>| {
-        let beside = Beside { phase: *phase, foreign };
-        off(fitted, threads, &fitted.plan.simulate(&bodies, &shares, 1.0, beside, TYPICAL))
-    };
-    let phase = std::iter::once(None).chain((0..phases).map(phase)).min_by_key(apart).flatten();
+    let start = accounts.and_then(|accounts| accounts.period);
+    let phase = |limit: &RtLimit| Some(start?.saturating_neg().rem_euclid(limit.period_ns.0.max(1).cast_signed()));
+    let phase = fitted
+        .plan
+        .system
+        .limit
+        .as_ref()
+        .filter(|limit| limit.always)
+        .and_then(phase)
+        .map(|ns| Nanos(ns.cast_unsigned()));
     fitted.plan.predict(&bodies, &shares, CHARGED, Beside { phase, foreign })
-}
-
-/// Returns the sum of the differences in ns between the predicted and the measured ends of real-time threads.
-fn off(fitted: &Fitted, threads: &[Ended], found: &[Prediction]) -> u64 {
-    let all = fitted.plan.threads.iter().zip(threads).zip(found);
-    let real_time = all.filter(|((plan, _), _)| matches!(plan.scheduling.policy(), Policy::Fifo | Policy::Rr));
-    let apart = |((_, ended), found): ((&PlanThread, &Ended), &Prediction)| {
-        let elapsed = ended.done.end.saturating_sub(ended.released);
-        found.ends_ns.map_or(u64::MAX, |ends| ends.0.abs_diff(elapsed.0))
-    };
-    real_time.map(apart).fold(0, u64::saturating_add)
 }
 
 fn ran(

@@ -5,6 +5,11 @@ use punctual_trace::{Damage, Options};
 use punctual_tracefs::{Config, Cut, EventSet, Flight, Instance, Tracefs};
 
 const EVENTS: &EventSet = &[("sched", "sched_switch"), ("sched", "sched_waking"), ("sched", "sched_migrate_task")];
+const EXPIRY: (&str, &str) = ("timer", "hrtimer_expire_entry");
+const WITH_EXPIRY: &EventSet = &[EVENTS[0], EVENTS[1], EVENTS[2], EXPIRY];
+/// Handler of the timer that starts each period of RT throttling (kernel/sched/rt.c). Kernels without RT throttling lack
+/// it.
+const PERIOD_TIMER: &str = "sched_rt_period_timer";
 /// Size of the trace buffers of all CPUs in KiB. A CPU with 1000 wakeups per second fills about 200 KiB in that time.
 const BUFFERS_KB: u64 = 32 << 10;
 /// Minimum size of the buffer of a CPU in KiB.
@@ -15,8 +20,8 @@ pub(crate) struct Tracing {
 }
 
 impl Tracing {
-    /// Records the switches and wakeups of all tasks, since all compete for the CPUs of the experiment. `cpus` is
-    /// the number of CPUs.
+    /// Records the switches and wakeups of all tasks, since all compete for the CPUs of the experiment, and the starts
+    /// of the periods of RT throttling. `cpus` is the number of CPUs.
     ///
     /// # Errors
     /// The reason why tracing is not possible, with advice.
@@ -24,8 +29,13 @@ impl Tracing {
         let said = |e: punctual_tracefs::TracefsError| e.to_string();
         let tracefs = Tracefs::of_threads().map_err(said)?;
         let buffer_kb = (BUFFERS_KB / u64::try_from(cpus.max(1)).unwrap_or(1)).max(BUFFER_KB);
-        let config = Config { events: EVENTS, buffer_kb: Some(buffer_kb), tracer: None, stacks: None };
+        let [period_timer] = punctual_tracefs::addresses([PERIOD_TIMER]);
+        let events = if period_timer.is_some() { WITH_EXPIRY } else { EVENTS };
+        let config = Config { events, buffer_kb: Some(buffer_kb), tracer: None, stacks: None };
         let instance = Instance::create(&tracefs, &Journal::of_user(), &config).map_err(said)?;
+        if let Some(function) = period_timer {
+            instance.filter(EXPIRY.0, EXPIRY.1, &format!("function == {function:#x}")).map_err(said)?;
+        }
         Ok(Tracing { flight: Flight::new(instance).map_err(said)? })
     }
 

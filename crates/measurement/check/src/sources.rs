@@ -182,27 +182,10 @@ impl Tags {
     }
 }
 
-/// Reads /proc/kallsyms as far as needed; empty without the right to see addresses (kernel.kptr_restrict).
+/// Returns the addresses of the functions; empty without the right to see addresses (kernel.kptr_restrict).
 fn timer_functions() -> Vec<(u64, TimerKind)> {
-    let Ok(file) = std::fs::File::open("/proc/kallsyms") else { return Vec::new() };
-    let mut found = Vec::new();
-    let mut lines = BufReader::with_capacity(1 << 16, file);
-    let mut line = Vec::new();
-    while found.len() < TIMER_FUNCTIONS.len() {
-        line.clear();
-        if !lines.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
-            break;
-        }
-        let name = line.trim_ascii_end().rsplit(|byte| *byte == b' ').next().unwrap_or_default();
-        let Some((_, kind)) = TIMER_FUNCTIONS.iter().find(|(known, _)| known.as_bytes() == name) else { continue };
-        let address =
-            std::str::from_utf8(&line).ok().and_then(|line| u64::from_str_radix(line.split(' ').next()?, 16).ok());
-        found.extend(address.filter(|address| *address != 0).map(|address| (address, *kind)));
-        if address == Some(0) {
-            break;
-        }
-    }
-    found
+    let found = punctual_tracefs::addresses(TIMER_FUNCTIONS.map(|(name, _)| name));
+    found.into_iter().zip(TIMER_FUNCTIONS).filter_map(|(address, (_, kind))| Some((address?, kind))).collect()
 }
 
 /// Converts the bits of a recorded `long` to its signed value.

@@ -14,6 +14,7 @@ mod error;
 mod events;
 mod flight;
 mod instance;
+mod kallsyms;
 mod marks;
 mod mount;
 mod uprobe;
@@ -22,6 +23,7 @@ pub use error::TracefsError;
 pub use events::{CYCLES, EventSet, FULL, INTERRUPTIONS, MINIMAL, SYSTEM_CALLS};
 pub use flight::{Cut, Flight, Kept};
 pub use instance::{Config, Instance, Statistics};
+pub use kallsyms::addresses;
 pub use mount::Tracefs;
 pub use uprobe::{UPROBE_GROUP, Uprobe};
 

@@ -149,6 +149,23 @@ fn a_wait_behind_a_task_that_left_unseen_is_as_the_kernel_counted_it() {
     );
 }
 
+#[test]
+fn the_first_period_of_throttling_since_the_start_counts() {
+    let expiry = |ms| event(ms, 0, Kind::HrtimerExpireEntry { timer: 1, function: None, now_ns: None });
+    let period = |expiries: &[u64]| account(expiries.iter().map(|ms| expiry(*ms)), &[], None, 5_000 * MS).period;
+    assert_eq!(period(&[]), None);
+    assert_eq!(period(&[3_100, 4_100]), Some(-900_000_000), "the last one before it");
+    assert_eq!(period(&[4_100, 5_200, 6_200]), Some(200_000_000));
+}
+
+/// The switch from ordinary thread 98 back to thread 10 is missing: thread 98 may have left at once.
+#[test]
+fn a_thread_that_ran_unseen_was_not_held_for_that_time() {
+    let events = [switch(0, 0, b'R', 10), switch(10, 10, b'R', 98), switch(50, 10, b'R', 98), switch(52, 98, b'S', 10)];
+    let held = account(events.into_iter(), &[watched(10, 0, 60, true)], None, 0).held;
+    assert_eq!(held.iter().map(|held| (held.from_ns.0 / MS, held.lasted_ns.0 / MS)).collect::<Vec<_>>(), [(50, 2)]);
+}
+
 /// The thread is throttled and no other task is runnable. Only the kernel's counter shows when it continued.
 #[test]
 fn a_thread_that_was_set_aside_for_an_idle_cpu_waited_as_long_as_the_kernel_counted() {
