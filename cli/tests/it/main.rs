@@ -16,7 +16,7 @@ mod common;
 mod compare;
 mod confined;
 mod cyclictest;
-// Concerns all crates.
+// Checks all crates.
 #[path = "../../../tests/deps.rs"]
 mod deps;
 mod ending;

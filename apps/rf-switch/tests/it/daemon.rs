@@ -82,13 +82,14 @@ fn kill_9_and_a_restart_lose_no_command_while_the_fifo_is_held() {
     place.write("1b10");
     let mut daemon = place.daemon(&[]);
     let phase = daemon.until(|phase| count(phase, "sent") >= 5);
-    // It was killed after it kept the three and before it consumed them from the FIFO, so it finds them in both.
+    // The daemon was killed after it had saved the three commands and before it consumed them from the FIFO, so it
+    // finds them in both places.
     assert_eq!((count(&phase, "restored"), count(&phase, "bad")), (3, 0));
     assert!(matches!(count(&phase, "accepted"), 2 | 5), "{phase}");
     let (status, report) = daemon.end();
     assert_eq!((status.code(), report["waiting"].as_u64()), (Some(0), Some(0)));
     drop(held);
-    // It existed when the second daemon started, so it is not removed.
+    // The FIFO existed when the second daemon started, so it is not removed.
     assert!(place.pipe().exists());
 }
 
