@@ -403,7 +403,7 @@ mod tests {
             let first = lines.iter().position(|l| l.contains("cyclic: sched")).unwrap();
             let end = lines.iter().rposition(|l| l.contains("cyclic:")).unwrap();
             for at in first + 1..=end {
-                // Column names, and the dots, which are two equal lines.
+                // Skips the column names, and the dots, which are two equal lines.
                 if lines[at].contains("frequency") {
                     continue;
                 }
