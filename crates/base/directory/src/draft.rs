@@ -39,7 +39,8 @@ impl Dir {
             let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             match openat(&parent, &temporary[..], flags, FILE_MODE) {
                 Ok(fd) => {
-                    // For [`Dir::remove_stale_drafts`]; a file system without locks never has stale drafts.
+                    // The lock is for [`Dir::remove_stale_drafts`]. On a file system without locks, no draft is ever
+                    // stale.
                     let _ = flock(&fd, FlockOperation::NonBlockingLockExclusive);
                     let (dir, name) = (self.clone(), name.to_owned());
                     return Ok(Draft { dir, parent, file: File::from(fd), temporary, name, published: false });
@@ -135,7 +136,7 @@ impl Seek for Draft {
 impl Drop for Draft {
     fn drop(&mut self) {
         if !self.published {
-            // Incomplete and useless; if removal fails, the next draft of that name replaces it.
+            // The draft is incomplete and useless. If it cannot be removed, the next draft of that name replaces it.
             let _as = self.dir.assume(self.dir.path());
             let _ = unlinkat(&self.parent, &self.temporary[..], AtFlags::empty());
         }

@@ -108,7 +108,7 @@ impl Histogram {
     pub fn from_bins(bins: Vec<u64>, min: u64, max: u64, sum: u128) -> Histogram {
         let mut bins = bins;
         bins.truncate(bins.iter().rposition(|&c| c > 0).map_or(0, |last| last + 1).min(BINS));
-        // One histogram is kept for every load and CPU until the run ends, 59 KB each without this.
+        // One histogram is kept for every load and CPU until the run ends. Without this each takes 59 KB.
         bins.shrink_to_fit();
         let count = bins.iter().sum();
         let first = bins.iter().position(|&c| c > 0);

@@ -117,7 +117,7 @@ impl Sim<'_> {
         let now = self.now;
         self.threads[n].woken = now;
         let to = self.select(n, waker);
-        // Its server decides first whether it is queued.
+        // The thread's server decides first whether the thread is queued.
         if let Some(server) = &mut self.threads[n].server {
             server.wake(now);
         }
