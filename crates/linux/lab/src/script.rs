@@ -48,7 +48,7 @@ pub(crate) fn script(options: &LabOptions, seed: u64, model: &VirtualTime) -> St
     let mut add = |name: &str, value: String| words.extend([name.to_owned(), value]);
     add("--duration", format!("{}ns", options.duration.0));
     add("--warmup", format!("{}ns", options.warmup.0));
-    // A trace would add its own instructions to every figure.
+    // A trace would add its own instructions to every latency.
     add("--trace", "never".into());
     add("--period", format!("{}ns", options.period.0));
     options.priority.iter().for_each(|p| add("--priority", p.to_string()));

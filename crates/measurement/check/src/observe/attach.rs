@@ -62,7 +62,7 @@ impl Session {
         }
         self.mark_from(options, Target::Threads(&tids(&threads)));
         self.probe();
-        // What was before is not observed anyway.
+        // What happened before is not observed anyway.
         self.late.clear();
         let known: HashSet<i32> = threads.iter().map(|(_, tid)| *tid).collect();
         let missed = threads_of(pids).into_iter().filter(|(_, tid)| !known.contains(tid)).count();
