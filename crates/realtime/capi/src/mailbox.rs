@@ -101,7 +101,7 @@ pub unsafe extern "C" fn prt_mailbox_new(
     guard(|| {
         wanted(out, c"out is NULL")?;
         let overflow = self::overflow(overflow)?;
-        // Slots are rounded up to a power of two.
+        // Slot sizes are rounded up to a power of two.
         let inside = match size {
             1..=8 => made::<8>(capacity, overflow),
             9..=16 => made::<16>(capacity, overflow),

@@ -85,7 +85,7 @@ impl Given {
         let (kind, text) = kind::tell(name, bytes, kind)?;
         if let Some(other) = self.kinds.get(&kind) {
             if self.text.as_deref().is_some_and(|old| kind == Kind::Cmdline && are_line_and_log(old, &text)) {
-                // The log has the line.
+                // The log contains the command line.
                 if crate::boot_log::log_records(&text).is_none() {
                     return Ok(kind);
                 }
@@ -218,7 +218,7 @@ impl Given {
         match (joined.filter(|line| Some(line) != given.as_ref()), given) {
             (Some(line), Some(given)) if matches!(built_in, Some(BuiltIn::Instead(_))) => {
                 self.put(CMDLINE, line.as_bytes(), origin);
-                // Ignored words are reported by the comparison with the boot loader's file.
+                // The comparison with the boot loader's file reports words that are ignored.
                 self.put(Given::LINES, given.as_bytes(), name.to_owned());
                 return;
             }

@@ -20,7 +20,7 @@ pub(crate) fn open(root: &OwnedFd, path: &str, flags: OFlags) -> Result<OwnedFd,
 
 /// Walks as the kernel does (fs/namei.c, `link_path_walk`), with one call per step that never follows a link.
 fn by_names(root: &OwnedFd, path: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
-    // A stack: the next name is last.
+    // Used as a stack: the next name is the last element.
     let mut left: Vec<Vec<u8>> = Vec::new();
     push(&mut left, path.as_bytes());
     let mut folders: Vec<OwnedFd> = Vec::new();

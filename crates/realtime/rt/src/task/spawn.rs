@@ -280,7 +280,7 @@ mod tests {
             let allocated = allocation_counter::measure(|| {
                 run::<_, true>(&shared, &mut releases, 2_000, period.0, |cycle| {
                     if cycle.index % 50 == 0 {
-                        // Until five more are due, two more than can be caught up.
+                        // Until five more releases are due, two more than can be caught up.
                         while monotonic() < cycle.scheduled + Nanos::from_micros(320) {}
                     }
                     Next::Continue
