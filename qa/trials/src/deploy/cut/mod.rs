@@ -304,7 +304,7 @@ fn last(bench: &Bench, machine: &mut Machine, old: &str) -> Result<(), String> {
     if kept.is_trial || kept.release != trial.release {
         return Err(format!("{} was committed, {} runs", trial.release, kept.release));
     }
-    // The kernel is running, so its files stay until the other one runs.
+    // This kernel is running, so its files stay until the other kernel runs.
     let _ = machine.punctual("rollback");
     machine.restart()?;
     let back = machine.boot()?;
