@@ -200,7 +200,7 @@ fn what_a_killed_run_left_is_removed_at_the_next_start() {
         assert!(begun.elapsed() < Duration::from_secs(30), "no trace is made");
         std::thread::sleep(Duration::from_millis(20));
     }
-    // Until a checkpoint contains the traced wakeup.
+    // Waits until a checkpoint contains the traced wakeup.
     std::thread::sleep(Duration::from_millis(2_500));
     child.kill().unwrap();
     child.wait().unwrap();

@@ -55,7 +55,7 @@ fn an_ordinary_end_finishes_the_frame_and_keeps_what_waits_for_the_next_start() 
     let (status, report) = daemon.end();
     let phase = &report["phases"][0];
     assert_eq!((status.code(), report["waiting"].as_u64(), count(phase, "sent")), (Some(0), Some(2), 0), "{report}");
-    // Only complete frames, with the line low after each.
+    // Only complete frames are sent, and the line is low after each.
     let pulses = packages(&ook).concat();
     assert_eq!(pulses.len() as u64, 25 * count(phase, "frames"));
     assert!(count(phase, "frames") < 4);
@@ -73,7 +73,7 @@ fn an_ordinary_end_finishes_the_frame_and_keeps_what_waits_for_the_next_start() 
 fn kill_9_and_a_restart_lose_no_command_while_the_fifo_is_held() {
     let place = Place::new();
     let mut daemon = place.daemon(&["--t", "2ms", "--repeats", "100"]);
-    // As held by systemd; a FIFO that no process has open loses its bytes (fifo(7)).
+    // Held open, as by systemd; a FIFO that no process has open loses its bytes (fifo(7)).
     let held = File::options().read(true).write(true).open(place.pipe()).unwrap();
     place.write("d21d20a11d2");
     daemon.until(|phase| count(phase, "accepted") == 3);
@@ -119,7 +119,7 @@ fn kill_9_again_and_again_loses_no_command_and_cuts_none() {
     let kept = || std::fs::read_to_string(place.pending()).unwrap_or_default();
     let phase = daemon.until(|_| kept().ends_with("c30\n"));
     assert_eq!((count(&phase, "bad"), count(&phase, "dropped"), count(&phase, "sent")), (0, 0, 0));
-    // In the order written; one may appear twice.
+    // The commands are in the order written, and one may appear twice.
     let kept = kept().replace("c31", "c:3:1");
     let mut lines = kept.lines();
     for command in written {

@@ -32,7 +32,7 @@ impl Dir {
         let (name, path) = self.named(&name);
         let _as = self.assume(&path)?;
         let (parent, _) = self.parent(name).map_err(Error::io("create", &path))?;
-        // A unique name, so that two writers of the same file do not collide, and a short one, so that a long file name
+        // The name is unique, so that two writers of the same file do not collide, and short, so that a long file name
         // still fits.
         for _ in 0..8 {
             let temporary = [b".", &random()[..], b".new"].concat();

@@ -174,7 +174,7 @@ impl Lease {
         }
         let (_, failed) = undo_all(&self.undo);
         if failed.is_empty() {
-            // It may be gone already, if another process recovered it.
+            // The entry may be gone already, if another process recovered it.
             let _ = fs::remove_file(&self.path);
             return Ok(());
         }

@@ -55,7 +55,7 @@ pub(crate) fn script(options: &LabOptions, seed: u64, model: &VirtualTime) -> St
     options.deadline.iter().for_each(|d| add("--deadline", format!("{}ns", d.0)));
     options.claims.iter().for_each(|c| add("--claim", c.to_string()));
     loads.into_iter().for_each(|l| add("--load", l));
-    // Its names and numbers are always valid JSON.
+    // The model's names and numbers are always valid JSON.
     add("--virtual-time", serde_json::to_string(model).unwrap_or_default());
     let quoted: Vec<String> = words.iter().map(|w| quote(w)).collect();
     let _ = writeln!(script, "exec {}", quoted.join(" "));

@@ -324,7 +324,7 @@ impl Session {
             }
             self.deepen(now);
             let is_gone = match started {
-                // Its status is written before the reaper ends.
+                // The reaper writes the program's status before it ends.
                 Some(program) => {
                     let has_ended = program.has_ended();
                     status = program.status();

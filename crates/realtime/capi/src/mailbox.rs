@@ -71,7 +71,7 @@ fn made<const SIZE: usize>(capacity: usize, overflow: Overflow) -> Result<Box<dy
         return Err(Failure::written(prt_status::Invalid, format!("{capacity} values of {SIZE} bytes exceed 1 GiB")));
     }
     let mut made = Mailbox::<[u8; SIZE]>::new(capacity, overflow).map_err(capacity_failure)?;
-    // Without the privilege it is not locked; prt_builder_lock_memory() reports that for the whole program.
+    // Without the privilege the memory is not locked; prt_builder_lock_memory() reports that for the whole program.
     let _ = made.lock_memory();
     Ok(Box::new(made))
 }

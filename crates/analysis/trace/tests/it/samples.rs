@@ -69,7 +69,7 @@ fn plain(mut event: Event) -> Event {
     match &mut event.kind {
         Kind::SchedSwitch { prev_state, .. } => {
             prev_state.preempted = false;
-            // Its table of state letters is from an older kernel.
+            // trace-cmd's table of state letters is from an older kernel.
             prev_state.letter = if prev_state.letter == b'W' { b'I' } else { prev_state.letter };
         }
         Kind::HrtimerStart { function, .. } | Kind::HrtimerExpireEntry { function, .. } => *function = None,

@@ -34,7 +34,7 @@ impl Session {
         self.recorder.add_thread(pid, pid, 0);
         self.open(Target::Starting(pid))?;
         self.mark_from(options, Target::Starting(pid));
-        // These are the files that the program will map, as far as known.
+        // The files that the program will map, as far as they are known.
         let mut images = Images::default();
         let files = program.into_iter().chain(C_LIBRARIES.iter().map(Path::new));
         for path in files.filter_map(|path| fs::canonicalize(path).ok()) {
