@@ -1,6 +1,6 @@
 //! The integration tests of the crate, in one program.
 
-// clippy.toml applies to the program.
+// clippy.toml is for the program, not for its tests.
 #![allow(clippy::disallowed_macros, clippy::disallowed_methods)]
 
 mod app;

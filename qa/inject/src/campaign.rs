@@ -118,7 +118,7 @@ pub fn beside_rtla(
     while now() < end && matches!(rtla.0.try_wait(), Ok(None)) {
         sleep(CALM);
     }
-    // rtla's own trace of the same burst.
+    // Removes rtla's own trace of the same burst.
     let _ = fs::remove_file(folder.join("timerlat_trace.txt"));
     write(folder, "truth.json", &bursts)?;
     write(folder, "facts.json", &facts)

@@ -79,7 +79,7 @@ pub(crate) fn run(config: &Config) -> Result<Watched, InjectError> {
     let (config, seen) = (config.clone(), stop.clone());
     let thread = std::thread::Builder::new().name("victim".into());
     let victim = thread.spawn(move || watch(&config, &seen, &sender)).map_err(InjectError::at("start the victim"))?;
-    // An error before it runs closes the channel.
+    // If the thread fails before it runs, the channel is closed.
     if let Ok(tid) = receiver.recv() {
         say_ready(tid);
         until_told_to_end();

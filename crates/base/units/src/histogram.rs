@@ -42,7 +42,7 @@ pub fn bins_of_steps(largest: u64, step: u64, count: u64, mut each: impl FnMut(u
     let value = |j: u64| largest.saturating_sub(j.saturating_mul(step));
     let mut left = count;
     while left > 0 {
-        // Go up from the smallest value; `n` is the number of values that fall in its bin.
+        // Goes up from the smallest value; `n` is the number of values that fall in its bin.
         let smallest = value(left - 1);
         let bin = bin_index(smallest);
         let n = ((bin_high(bin) - smallest) / step + 1).min(left);

@@ -294,7 +294,7 @@ fn watch() {
         match action {
             Action::KillChild(pid) => {
                 wait.over = Some(why);
-                // Descendants too, because they hold the other end of the child's pipes.
+                // Kills descendants too, because they hold the other end of the child's pipes.
                 descendants(pid).into_iter().chain([pid]).for_each(kill);
                 // A child that does not die still blocks its waiter.
                 let what = format!("{}, killed,", wait.what);

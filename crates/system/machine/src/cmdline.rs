@@ -208,7 +208,7 @@ fn is_private(key: &str) -> bool {
 }
 
 fn scrub_value(value: &str) -> String {
-    // Installers include the host name in the volume group's.
+    // Installers include the host name in the name of the volume group.
     for tag in ["PARTUUID=", "UUID=", "PARTLABEL=", "LABEL=", "/dev/mapper/"] {
         if let Some(at) = value.find(tag) {
             return format!("{}{tag}{SCRUBBED}", scrub_value(&value[..at]));

@@ -274,7 +274,7 @@ fn architecture(config: &KernelConfig) -> Option<&'static str> {
         "riscv" if is("32BIT") => "riscv32",
         "riscv" => "riscv64",
         "powerpc" if is("PPC32") => "ppc",
-        // The default of the choice is CPU_BIG_ENDIAN (arch/powerpc/platforms/Kconfig.cputype).
+        // The choice defaults to CPU_BIG_ENDIAN (arch/powerpc/platforms/Kconfig.cputype).
         "powerpc" if is("CPU_LITTLE_ENDIAN") => "ppc64le",
         "powerpc" if is("PPC64") => "ppc64",
         "s390" => "s390x",

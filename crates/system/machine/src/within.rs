@@ -11,8 +11,8 @@ const MAX_LINKS: usize = 40;
 /// and walks name by name if the kernel lacks it (before Linux 5.6) or a seccomp filter refuses it.
 pub(crate) fn open(root: &OwnedFd, path: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
     match openat2(root, path, flags, Mode::empty(), ResolveFlags::IN_ROOT) {
-        // A seccomp filter answers EPERM for unknown calls; a file that is really inaccessible is refused again by the
-        // walk.
+        // A seccomp filter returns EPERM for a call that it does not know. If access to the file itself was refused,
+        // the walk is refused too.
         Err(Errno::NOSYS | Errno::PERM) => by_names(root, path, flags),
         opened => opened,
     }

@@ -150,7 +150,7 @@ impl PiFutex {
             };
             match answer {
                 Ok(()) => return Ok(self.acquired()),
-                // A signal, or the owner is about to exit and the kernel asks to retry.
+                // Interrupted by a signal, or the owner is about to exit and the kernel asks for a retry.
                 Err(Errno::INTR | Errno::AGAIN) => {}
                 Err(errno) => {
                     if errno == Errno::SRCH {

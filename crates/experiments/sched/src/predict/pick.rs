@@ -15,7 +15,7 @@ impl Sim<'_> {
         if gone && class == Class::Deadline {
             self.pull_deadline(c);
         }
-        // balance_rt(): the CPU is about to run something of less priority.
+        // balance_rt(): the CPU is about to run something of lower priority.
         let before = match class {
             Class::Deadline if self.first_deadline(c).is_none() => Some(100),
             Class::RealTime => previous.and_then(|n| self.threads[n].priority()),

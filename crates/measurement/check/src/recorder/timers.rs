@@ -40,7 +40,7 @@ impl<S: System> Recorder<S> {
         }
         if is_stepped {
             self.timers.due.clear();
-            // Records are read at the latest one poll after they were written.
+            // A record may be read up to one look later than it was written.
             let since = self.timers.last_look.saturating_sub(now - self.timers.last_look.min(now));
             for running in self.threads.values_mut() {
                 let recent = running.thread.waits.iter_mut().rev().take_while(|waited| waited.wait.end.0 >= since);

@@ -149,7 +149,7 @@ impl<'a> PeriodicTask<'a> {
         let jobs = jobs(self.scheduling, self.yields, self.tolerance);
         let flags = SchedFlags { reclaim: self.reclaim, overrun_signal: jobs.is_some(), ..RESET };
         if jobs.is_some() {
-            // Cannot fail for a valid signal. The thread unblocks it for itself.
+            // Cannot fail for a valid signal. The thread unblocks the signal for itself.
             let _ = uapi::leave_overruns();
         }
         let ahead = Nanos::from_millis(1) + if jobs.is_some() { period } else { Nanos::ZERO };

@@ -14,11 +14,11 @@ const CMDLINE: &str = "/proc/cmdline";
 const VERSION: &str = "/proc/sys/kernel/version";
 
 pub(super) const PROBES: &[Probe] = &[
-    // Debugging that is enabled.
+    // Parameters that enable debugging.
     Probe { name: "debug-parameters", with: &[], reads: &[&[CMDLINE, VERSION], CONFIG_READS], run: debugging },
-    // Accounting that is enabled.
+    // Parameters that enable accounting.
     Probe { name: "accounting-parameters", with: &[], reads: &[&[CMDLINE]], run: accounting },
-    // Mitigations of processor vulnerabilities that are disabled.
+    // Parameters that disable mitigations of processor vulnerabilities.
     Probe { name: "mitigations-off", with: &[], reads: &[&[CMDLINE], CONFIG_READS], run: mitigations },
     // Parameters that would disable mitigations, and that this release may have from a backport.
     Probe {

@@ -215,7 +215,7 @@ fn one(bench: &Bench, machine: &mut Machine, point: Point, cut: Cut, old: &str) 
     relay.die();
     let at = machine.at();
     kill(&mut child);
-    // A dead relay is dropped only when the machine is down.
+    // Unless the link is killed, the dead relay is dropped only when the machine is down.
     let relay = if cut.link == Link::Killed {
         drop(relay);
         None
