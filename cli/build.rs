@@ -22,8 +22,8 @@ const LIBRARIES: [(&str, &str); 7] =
     [("gcc_s", "gcc_eh"), ("util", "util"), ("rt", "rt"), ("pthread", "pthread"), ("m", "m"), ("dl", "dl"), ("c", "c")];
 
 fn main() {
-    // Without any rerun-if line cargo watches every file of the package, and rerun-if-changed=build.rs would always
-    // count as changed in a package that has no such file.
+    // Without a rerun-if line, cargo watches every file of the package. rerun-if-changed=build.rs would always count as
+    // changed in a package that has no such file.
     println!("cargo:rerun-if-env-changed=CC");
     let is_gnu = env::var("CARGO_CFG_TARGET_ENV").is_ok_and(|e| e == "gnu");
     let is_native = env::var("HOST") == env::var("TARGET");
@@ -50,7 +50,7 @@ fn link_static(out: &str) -> bool {
         }
     }
     println!("cargo:rustc-link-arg-bins=-L{out}");
-    // Loaded at a random address in each process, which makes exploiting a parser harder.
+    // Each process is loaded at a random address, which makes a parser harder to exploit.
     println!("cargo:rustc-link-arg-bins=-static-pie");
     // Otherwise 130,000 relocations of 24 bytes each are processed at every start.
     if unpacks_relocations() {

@@ -39,13 +39,13 @@ impl Needs {
             Command::Import(args) => {
                 Some(Needs { reads: args.files.clone(), directories: vec![args.out.clone()], ..Needs::default() })
             }
-            // An experiment measures.
+            // With --experiment the command measures.
             Command::Compare(args) if args.experiment.is_none() => {
                 let reads = args.groups.iter().chain(&args.vs).cloned().collect();
                 Some(Needs { reads, files: files(&[&args.out]), ..Needs::default() })
             }
             Command::References(args) => Some(Needs { reads: args.files(), ..Needs::default() }),
-            // Without a file it examines this machine.
+            // Without a file the command examines this machine.
             Command::Explain(args) if !args.hardware => {
                 let reads = vec![args.file.clone()?];
                 Some(Needs { reads, files: files(&[&args.html, &args.perfetto, &args.bundle]), ..Needs::default() })

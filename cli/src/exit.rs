@@ -47,7 +47,7 @@ pub fn of_number(code: i32) -> u8 {
 /// Prints clap's own message and returns its exit code; help and version are not errors.
 pub fn of_clap(error: &clap::Error) -> ExitCode {
     if error.use_stderr() {
-        // The values in it come from the user or a script; none of their lines may look like one of ours.
+        // Values in the message come from the user or a script. None of their lines may look like one of this program.
         let values = error.context().filter_map(|(_, value)| match value {
             ContextValue::String(word) => Some(word.clone()),
             _ => None,

@@ -13,11 +13,11 @@ const WORDS: [(&str, Main); 9] = [
     (punctual_proof::AUDIT_ARG, punctual_proof::audit_main),
     // `audit --probe`: in a separate process, so that its privileges end with it.
     (punctual_proof::TRIAL_ARG, punctual_proof::trial_main),
-    // `--via timerlat`: the tracer's user-space threads.
+    // `--via timerlat`: runs the tracer's user-space threads.
     (punctual_proof::TIMERLAT_ARG, punctual_proof::timerlat_main),
     // `watch`: explains one trace.
     (punctual_watch::EXPLAIN_ARG, punctual_watch::explain_main),
-    // `check`: becomes the program that is observed.
+    // `check`: executes the observed program.
     (punctual_check::START_ARG, punctual_check::start_main),
     // `check`, `prove --app`: the parent of all processes of the program.
     (punctual_check::REAPER_ARG, punctual_check::reaper_main),

@@ -23,7 +23,8 @@ struct Need {
 impl Need {
     /// Returns what the command needs on this number of CPUs; `None` if it is not checked.
     fn of(command: &Command, cpus: u64) -> Option<Need> {
-        // The measuring threads, the main thread, and those that sample the machine, the trace and the clock.
+        // The tasks are the measuring threads, the main thread, and those that sample the machine, the trace and the
+        // clock.
         let engine = Need { descriptors: 24 + 6 * cpus, tasks: cpus + 4, memory: 6 * MIB };
         match command {
             Command::Prove(ProveArgs { measure: args, .. }) | Command::Measure(args) => {

@@ -14,7 +14,7 @@ BINARY = os.environ.get("PUNCTUAL_BINARY", "dist/punctual-0.1.0-arm64")
 
 def test_latency(target, record_property):
     ssh = target.get_driver("SSHDriver")
-    # A new directory that only this user can write to: in a shared one another user could replace the program.
+    # A new directory that only this user can write to. In a shared directory, another user could replace the program.
     (folder,) = ssh.run_check("mktemp -d")
     try:
         ssh.put(BINARY, f"{folder}/punctual")

@@ -1,4 +1,4 @@
-/* What every program of the corpus does as its users do: a thread with a policy, on a CPU, that waits for its period. */
+/* Shared by all programs of the corpus: starts a thread with a policy, on a CPU, that waits for its period. */
 #ifndef RT_H
 #define RT_H
 #ifndef _GNU_SOURCE
@@ -21,7 +21,7 @@ static inline void lock_memory(void)
 		perror("mlockall");
 }
 
-/* Starts a SCHED_FIFO thread; priority 0: an ordinary one. */
+/* Starts a SCHED_FIFO thread; with priority 0, an ordinary one. */
 static inline pthread_t start(const char *name, int priority, void *(*body)(void *), void *data)
 {
 	pthread_t thread;
@@ -63,7 +63,7 @@ static inline void wait_next(struct timespec *next, long period)
 	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, next, NULL);
 }
 
-/* Some microseconds of work. */
+/* Works for some microseconds. */
 static inline void work(void)
 {
 	for (volatile int n = 0; n < 2000; n++)

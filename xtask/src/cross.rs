@@ -64,7 +64,7 @@ const TARGETS: [Target; 3] = [
         packages: "gcc-arm-linux-gnueabihf libc6-dev-armhf-cross",
         processor: "arm",
         runner: "qemu-arm-static",
-        // As Debian builds for this architecture: all its processors have Thumb-2, whose code is smaller.
+        // As for Debian's packages for this architecture: all its processors have Thumb-2, whose code is smaller.
         flags: " -C target-feature=+thumb-mode",
         largest: 7_400_000,
     },
@@ -207,7 +207,8 @@ fn startup(target: &Target, binary: &Path) -> Result<f64, String> {
 fn cargo(target: &Target) -> Result<Command, String> {
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or("cargo".into()));
     let key = target.triple.replace('-', "_").to_uppercase();
-    // RUSTFLAGS takes precedence over CARGO_TARGET_…_RUSTFLAGS, so the flag goes where no user setting can hide it.
+    // RUSTFLAGS takes precedence over CARGO_TARGET_…_RUSTFLAGS, so the flag is set in a way that no user setting can
+    // override.
     let flags = env::var("RUSTFLAGS").unwrap_or_default();
     cargo
         .env_remove("CARGO_ENCODED_RUSTFLAGS")

@@ -48,9 +48,9 @@ fn package(target: &Target) -> Result<PathBuf, String> {
     make(&dist)?;
     let file = dist.join(format!("punctual_{}_{}.deb", env!("CARGO_PKG_VERSION"), target.debian));
     let mut deb = Command::new(env::var_os("CARGO").unwrap_or("cargo".into()));
-    // Times in the package are those of the sources, so that the same sources give the same bytes.
+    // The package has the sources' time stamps, so that the same sources always give the same bytes.
     deb.env("SOURCE_DATE_EPOCH", archive::epoch()?.to_string());
-    // Quiet, because it warns about every file that is not cargo's own.
+    // Quiet, because cargo-deb warns about every file that cargo did not build.
     deb.args([
         "deb",
         "--quiet",

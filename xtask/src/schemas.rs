@@ -91,7 +91,7 @@ fn made<T: JsonSchema>() -> String {
 }
 
 fn path(name: &str) -> PathBuf {
-    // The workspace is two directories up. CI runs the check from anywhere.
+    // Relative to the workspace, which is one directory up, because the check may run anywhere.
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(FOLDER).join(format!("{name}.schema.json"))
 }
 

@@ -114,7 +114,7 @@ mod tests {
         let edge = |at, level| Edge { at: Nanos(at), level };
         matcher.edge(edge(5, true));
         matcher.beat(beat(0, 0));
-        // Before its beat; wrong level; correct; a second time.
+        // One before its beat, one with the wrong level, the correct one, and a duplicate.
         for (at, level) in [(PERIOD - 1, true), (PERIOD + 1, false), (PERIOD + 2, true), (PERIOD + 3, true)] {
             matcher.edge(edge(at, level));
         }

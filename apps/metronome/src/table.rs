@@ -65,7 +65,7 @@ fn row(
 fn worst(measured: &Measured, means: Means) -> Option<Nanos> {
     match means {
         Means::Edges => measured.edges.as_ref().and_then(|(edges, _)| edges.latency.max()),
-        // A skipped release was later than those that ran.
+        // A skipped release may be later than every release that ran.
         Means::Task => {
             let counted = &measured.stats.counted;
             counted.lateness.max().max(counted.given_up.max())

@@ -130,7 +130,8 @@ fn as_meant(options: &Options, codes: &[Code]) -> Result<(), Error> {
     let frames = codes.iter().flat_map(|code| (0..options.repeats).map(move |_| *code));
     for (frame, code) in frames.enumerate() {
         let mut wrote = Ok(());
-        // The alarms of all frames lie at the very start of the clock, which has passed however short the uptime is.
+        // The alarms of all frames are at the very start of the clock, which is in the past however short the uptime
+        // is.
         let from = Nanos(options.timing.frame().0 * frame as u64);
         waveform.send(code, Nanos(1), |level, rung| {
             wrote = writer.edge(EdgeAt { at: from + rung.due, level });

@@ -202,7 +202,7 @@ impl Report {
 
     pub fn text(&self, json: bool) -> String {
         match json {
-            // It consists of numbers, strings and lists, so this cannot fail.
+            // The report consists of numbers, strings and lists, so serialising it cannot fail.
             true => serde_json::to_string(self).unwrap_or_else(|error| format!("{{\"error\":\"{error}\"}}")) + "\n",
             false => self.to_string(),
         }

@@ -78,7 +78,7 @@ fn output(command: &mut Command, limit: Duration) -> io::Result<Output> {
             let (n, bytes) = whole.recv_timeout(left).map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
             streams[n] = bytes;
         }
-        // Both pipes are closed; it may go on without them.
+        // Both pipes are closed, but the program may continue without them.
         while child.try_wait()?.is_none() {
             if Instant::now() >= until {
                 return Err(io::ErrorKind::TimedOut.into());

@@ -43,7 +43,8 @@ pub fn start(options: &Options) -> Result<Started, Error> {
             narrowed.push(format!("{refused}: runs as an ordinary thread, and edges are late under load"));
             granted_nice(Scheduling::Other { nice: 0 })
         }
-        // If it is refused and may not be replaced, the required check reports it with a fix.
+        // If real-time scheduling is refused and an ordinary thread is not allowed, the required check reports this
+        // with a fix.
         _ => wanted,
     };
     let required =

@@ -220,7 +220,7 @@ impl Station {
 
 /// Passes the first commands to the transmitter and starts the intake.
 fn feed(mut intake: Intake, restored: u64) -> Result<JoinHandle<Result<VecDeque<Command>, Error>>, Error> {
-    // These waited for the start, so their latency is not measured.
+    // These commands waited for the start, so their latency is not measured.
     let job = |(n, command): (usize, &Command)| Job { number: n as u64, code: command.code, origin: Origin::Waited };
     let jobs: Vec<Job> = intake.waiting.iter().enumerate().map(job).collect();
     intake.next = jobs.len() as u64;

@@ -136,7 +136,7 @@ fn drive(out: &mut Out, level: bool, rung: Rung, edges: &mut Sender<Emitted>, sh
     match out.set(level) {
         Ok(()) => {
             let at = monotonic();
-            // The ring counts what does not fit, and that is reported.
+            // Values for which the ring has no room are counted and reported.
             let _ = edges.send(Emitted { due: rung.due, at, level });
             Some(at)
         }

@@ -35,7 +35,7 @@ pub fn trial(options: &Options, loads: &[LoadSpec], signals: &Signals) -> Result
     let station = Station::start(options, Some(tap), Vec::new())?;
     greet(&station, &format!("{} commands every {} under each load", options.count, options.every));
     let mut phases = Vec::new();
-    // Commands of an earlier run do not belong to any load.
+    // Commands left over from an earlier run do not belong to any load.
     let clear = settled(&station, signals);
     for spec in loads.iter().filter(|_| clear) {
         match phase(options, spec, &mut fifo, &path, &station, signals)? {

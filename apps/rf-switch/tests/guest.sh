@@ -1,5 +1,5 @@
-# In a guest with gpio-sim (cargo trials gpio-kernel): all 512 codes under a load, the edges by the kernel's tracepoint. BusyBox.
-# LOADS: one file of pulse text for each.
+# Runs in a guest with gpio-sim (cargo trials gpio-kernel): sends all 512 codes under each load and records the edges
+# with the kernel's tracepoint. BusyBox is the only program there. LOADS: the loads; each gets a file of pulse text.
 LOADS=${LOADS:-idle cpu loopback}
 mount -t configfs none /sys/kernel/config 2>/dev/null
 [ -e /sys/kernel/tracing/trace_clock ] || mount -t tracefs nodev /sys/kernel/tracing || exit 1

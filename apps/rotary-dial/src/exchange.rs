@@ -147,7 +147,7 @@ impl Exchange {
                 continue;
             }
             line.sample(at, closed, |what| {
-                // Both queues drop and count what does not fit.
+                // Both queues drop and count values for which there is no room.
                 if let What::Command(_, command) = what {
                     let _ = commands.send(command);
                 }

@@ -65,8 +65,8 @@ pub(crate) fn play(
             let play = Play::call(&simulation.script, line.map, &options.dial, &mut random);
             let thread = std::thread::Builder::new().name("dial player".into());
             let thread = thread.spawn(move || {
-                // The loop got the same attributes; if the player does not get them, it may play late, and what it
-                // plays is decoded as is.
+                // The loop got the same attributes. If the player does not get them, it may be late, and its edges are
+                // decoded as they come.
                 let _ = attributes.apply();
                 perform(&play, start, contact)
             });

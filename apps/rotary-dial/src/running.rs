@@ -37,7 +37,7 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    #[allow(clippy::too_many_arguments)] // each has its own meaning
+    #[allow(clippy::too_many_arguments)] // the arguments are unrelated
     pub(crate) fn new(
         config: &Config,
         options: &Options,

@@ -175,7 +175,7 @@ impl Train {
         } else if whole < timing.shortest_break {
             self.reject(Reason::ShortBreak);
         }
-        // As long as one break of a slow dial or two of a fast one: ambiguous.
+        // This is one break of a slow dial or two of a fast one: ambiguous.
         let doubtful = self.now.cuts > 0 && whole <= timing.longest_break;
         if doubtful || (self.now.unseen && whole >= timing.doubtful_break) {
             self.reject(Reason::Doubtful);

@@ -44,7 +44,7 @@ impl Tried {
         let mut answers = vec![None; digits.len()];
         let (mut wrong, mut blind) = (false, 0);
         for (at, heard) in &heard {
-            // An event belongs to the digit that ended last; it comes before the next one ends.
+            // An event belongs to the last digit that ended before it.
             let index = play.digits.iter().rposition(|(_, end)| end <= at);
             match heard {
                 Heard::Pulses(pulses) => {

@@ -145,7 +145,7 @@ fn show(args: &AuditArgs, audited: &Audited) -> String {
 }
 
 pub fn snapshot(args: &SnapshotArgs) -> ExitCode {
-    // The result is printed without a document, so an error is too.
+    // This command prints no JSON document, not even for an error.
     finish("snapshot", OutputArgs::default(), taken(args))
 }
 

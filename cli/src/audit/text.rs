@@ -16,7 +16,7 @@ const BESIDE: usize = 11;
 
 /// Returns the findings by state and severity, followed by next steps and counts.
 pub fn text(audited: &Audited, args: &AuditArgs) -> String {
-    // Neither wrapped nor cut when piped: one finding per line, for grep(1).
+    // Neither wrapped nor truncated when piped: one finding per line, for grep(1).
     let shown = terminal::is_shown();
     let width = if shown { terminal::width() } else { usize::MAX };
     let style = TextStyle { color: terminal::colour(), width };

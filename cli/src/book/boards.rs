@@ -81,7 +81,7 @@ fn traps(board: &Board) -> String {
             let _ = writeln!(text, "- {} ({}).", cell(trap), sources.join(", "));
         }
     }
-    // Two plans of one board share traps.
+    // Two plans for one board may have the same traps.
     let mut seen = BTreeSet::new();
     text.lines().filter(|line| seen.insert(*line)).map(|line| format!("{line}\n")).collect()
 }

@@ -18,7 +18,7 @@ enum Taken {
 }
 
 fn take(line: &Line) -> Taken {
-    // An ellipsis stands for the rest of a path; some options check that theirs exists.
+    // An ellipsis stands for the rest of a path. Some options check that their path exists, so `/` replaces it.
     let words: Vec<&str> = line.words.iter().map(|word| if word.contains('…') { "/" } else { word }).collect();
     if line.inline && is_command(&Arguments::command(), &words) {
         return Taken::Named;
@@ -51,7 +51,7 @@ fn is_command(command: &Command, words: &[&str]) -> bool {
 }
 
 #[test]
-#[allow(clippy::disallowed_macros)] // A test's own output.
+#[allow(clippy::disallowed_macros)] // A test may print.
 fn every_line_of_the_book_is_taken_by_the_parser() {
     let lines = book::all();
     let taken: Vec<(&Line, Taken)> = lines.iter().map(|line| (line, take(line))).collect();

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 /// Returns the name and the opened file if there is only one file and it is an archive.
 pub fn opened(files: &[PathBuf]) -> Option<(&Path, File)> {
     let [path] = files else { return None };
-    // A FIFO could be read only once.
+    // A FIFO can be read only once, so only a regular file is examined.
     let mut file = path.is_file().then(|| File::open(path).ok()).flatten()?;
     let mut head = Vec::new();
     file.by_ref().take(512).read_to_end(&mut head).ok()?;

@@ -122,7 +122,7 @@ pub fn deployed(site: &Site, args: &DeployArgs, program: &Path) -> Result<Answer
             args.limit
         )));
     }
-    // A directory that stands for a machine is never measured.
+    // Nothing measures on a directory that is given in place of a machine.
     let _changing = if site.root == Path::new("/") { changing(args.while_measuring)? } else { None };
     let request = Request {
         is_rt: !args.not_rt,

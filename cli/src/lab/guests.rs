@@ -14,7 +14,7 @@ use std::time::Duration;
 /// Returns the kernel, and the machine model on which it boots.
 pub fn kernel(spec: &KernelSpec, guest: &GuestArgs, cache: &Cache) -> Result<(Kernel, Machine), LabError> {
     let arch = guest.machine.map(Machine::arch).or(Arch::host()).unwrap_or(Arch::Amd64);
-    // Fails before anything large is downloaded if QEMU is missing.
+    // Fails before anything large is downloaded, if QEMU is missing.
     Qemu::find(guest.machine.unwrap_or(Machine::usual(arch)))?;
     let mut kernel = Kernel::resolve(spec, arch, cache)?;
     if let Some(folder) = &guest.modules {

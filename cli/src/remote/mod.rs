@@ -75,7 +75,7 @@ pub fn with(
 /// Prints the target's output. Its document becomes the document of this command.
 pub fn answer(ended: &Ended, output: OutputArgs) -> Answer {
     if !ended.complaint.trim().is_empty() {
-        // Indented, so that no line of another machine looks like one of ours.
+        // Indented, so that no line of another machine looks like one of this program.
         ended.complaint.trim_end().lines().for_each(|line| progress!("  {line}\n"));
     }
     let is_shown = !output.quiet || output.json;

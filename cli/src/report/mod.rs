@@ -100,7 +100,7 @@ fn watched(args: &ReportArgs, folder: &Path) -> Result<Answer, Refusal> {
 }
 
 fn latency(args: &ReportArgs, recording: &mut Recording) -> Result<Vec<u8>, String> {
-    // Traces are not read again: a missing one would count as a problem of the run.
+    // Traces are not read again, because a missing one would count as a problem of the run.
     punctual_analyse::causes(None, recording);
     let claims = punctual_analyse::claims(&args.claims, recording);
     let verdict = match writer(args) {

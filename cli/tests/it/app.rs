@@ -39,7 +39,7 @@ fn what_a_program_leaves_behind_ends_with_it() {
     let script = format!("setsid sh -c 'echo $$ > {0}.new; mv {0}.new {0}; exec sleep 300' &", file.display());
     let words = ["__app-reaper", "/bin/sh", "-c", &script];
     let mut starter = Command::new(env!("CARGO_BIN_EXE_punctual")).args(words).stdout(Stdio::piped()).spawn().unwrap();
-    // The first line is the ID of the program, which is stopped.
+    // The first line is the PID of the program, which is stopped.
     let mut line = String::new();
     std::io::BufReader::new(starter.stdout.take().unwrap()).read_line(&mut line).unwrap();
     let runs = Command::new("sh").args(["-c", "kill -CONT $0", line.trim()]).status().unwrap();

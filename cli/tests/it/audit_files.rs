@@ -52,7 +52,7 @@ fn a_configuration_alone_decides_the_exit_code() {
     let fails = punctual(&["audit", "--config", &fixture("configs/stock.config")]);
     assert_eq!(fails.status.code(), Some(1));
     let text = String::from_utf8(fails.stdout).unwrap();
-    // Without the command line it is open whether preempt= changes the default.
+    // Without the command line it is unknown whether preempt= changes the default.
     assert!(text.contains("1 UNKNOWN: kernel-preempt-dynamic") && !text.contains(" on CPU :"), "{text}");
 }
 
@@ -133,7 +133,7 @@ fn a_tuned_profile_is_checked_with_what_it_includes() {
     }
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(said.contains("not checked: [script] script = x.sh") && said.contains("vars.conf"), "{said}");
-    // The directory is accepted like the file in it.
+    // A profile can also be given by its directory.
     let folder = Path::new(&profile).parent().unwrap().to_str().unwrap().to_owned();
     assert_eq!(
         state(&json(&punctual(&["audit", "--json", "--for", &folder, "--root", root])), "tuned-cmdline-isolcpus"),

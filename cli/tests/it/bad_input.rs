@@ -108,7 +108,7 @@ fn a_full_disk_is_said_and_the_summary_still_printed() {
                 break;
             }
         }
-        // Until nothing more fits.
+        // Fills the disk.
         while fs::OpenOptions::new()
             .append(true)
             .create(true)

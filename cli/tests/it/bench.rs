@@ -121,7 +121,7 @@ fn killed_at_random_instants_it_resumes_with_nothing_lost_or_doubled() {
         match out.join("run.json").exists() {
             true => command.args(["bench", "nqueens", "--resume"]).arg(&out),
             false => {
-                // Killed before it started: what exists is not yet a run.
+                // If it was killed before it wrote run.json, the directory is not yet a run.
                 let _ = std::fs::remove_dir_all(&out);
                 command.args(["bench", "nqueens", "-n", "13", "-t", "2", "--repeat", "100000", "-o"]).arg(&out)
             }
@@ -161,7 +161,7 @@ fn a_count_that_is_killed_again_and_again_is_right_in_the_end() {
         command.args(["bench", "nqueens", "--resume"]).arg(&out);
         command
     };
-    // Longer than the second after which parts are synced, so that there are parts to resume from.
+    // Longer than the second after which parts are synced, so that there is something to resume from.
     let mut ended = killed(&mut begin("17"), Duration::from_millis(1400));
     for _ in 0..60 {
         if ended {

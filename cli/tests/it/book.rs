@@ -59,7 +59,7 @@ const AT_ONCE: usize = 3;
 
 fn of_pages(pages: &BTreeMap<String, Vec<Line>>, run: &Path) -> Vec<(String, Became)> {
     let mut open: Vec<&Vec<Line>> = pages.values().collect();
-    // Taken from the end, so the longest page runs first.
+    // Threads take pages from the end, so the page with the most lines runs first.
     open.sort_by_key(|lines| lines.len());
     let open = Mutex::new(open);
     let became = Mutex::new(Vec::new());

@@ -198,7 +198,7 @@ fn an_ordinary_user_under_nice_measures_with_the_nice_value_that_cannot_be_lower
     let run: Value = serde_json::from_slice(&fs::read(out.join("run.json")).unwrap()).unwrap();
     let cpus = run["phases"][0]["cpus"].as_array().unwrap();
     let nices: Vec<i64> = cpus.iter().map(|cpu| cpu["got"]["nice"].as_i64().unwrap()).collect();
-    // Added to the nice value of the test process. Below 0 it is raised to 0, which every user may do.
+    // The nice value is relative to that of the test process. A negative sum becomes 0, which every user may set.
     let wanted = (own_nice() + 7).clamp(0, 19);
     assert!(!nices.is_empty() && nices.iter().all(|nice| *nice == wanted), "{wanted}: {run}");
     assert_eq!(run["problems"][0]["kind"], "no_real_time");

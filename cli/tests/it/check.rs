@@ -117,7 +117,7 @@ fn a_check_is_not_ended_as_a_start_that_takes_too_long() {
 
 #[test]
 fn a_thread_of_the_kernel_is_refused() {
-    // In a container 2 may be any process, or none.
+    // In a container, PID 2 may be any process, or none.
     let is_kthreadd = fs::read_to_string("/proc/2/comm").is_ok_and(|name| name.trim() == "kthreadd");
     let output = punctual().args(["check", "--pid", "2"]).output().unwrap();
     let error = String::from_utf8_lossy(&output.stderr);

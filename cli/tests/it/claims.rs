@@ -77,7 +77,7 @@ fn the_audit_does_not_accuse_the_measuring_threads() {
     run(&["prove", "-D", "200ms", "-l", "idle", "--trace", "never", "--quiet", "--out", out.to_str().unwrap()]);
     let findings = std::fs::read_to_string(out.join("findings.json")).unwrap();
     assert!(findings.contains("rogue-rt-task"), "{findings}");
-    // Threads of other runs are foreign.
+    // Only the threads of other runs are foreign.
     for cpu in shown(&out)["result"]["phases"][0]["cpus"].as_array().unwrap() {
         let thread = format!("thread {}", cpu["tid"]);
         assert!(!findings.contains(&thread), "{thread} {findings}");

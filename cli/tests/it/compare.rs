@@ -108,7 +108,8 @@ fn what_is_worse_fails_where_boots_are_known() {
     assert_eq!(code(&a, &b, &["--own-boots"]), Some(1));
     assert_eq!(code(&b, &a, &["--own-boots"]), Some(0));
     assert_eq!(code(&a, &b[..3], &["--own-boots"]), Some(3), "three of one");
-    // The same files by their folders, which name the groups; on one screen that ends with the decision.
+    // The same files, given as directories, which name the groups. The text fits on one screen and ends with the
+    // decision.
     let folders = ["before", "after"].map(|name| folder.path().join(name));
     for (to, files) in folders.iter().zip([&a, &b]) {
         fs::create_dir(to).unwrap();

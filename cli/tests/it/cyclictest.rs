@@ -52,7 +52,7 @@ fn the_histogram_is_read_by_osadls_way() {
         line.split_once(':').unwrap().1.split_whitespace().map(|field| field.parse().unwrap()).collect()
     };
     assert_eq!(counted, named("# Total:")[0]);
-    // Like rt-tests, it ends when the first thread has this number of samples: another may have been late.
+    // As in rt-tests, the run ends when the first thread has this many samples; another thread may have fewer.
     let (totals, overflows) = (named("# Total:"), named("Histogram Overflows"));
     let cycles: Vec<u64> = totals.iter().zip(&overflows).map(|(binned, over)| binned + over).collect();
     assert_eq!(cycles.iter().max(), Some(&100), "{cycles:?}");
@@ -127,7 +127,7 @@ fn a_snapshot_does_not_outlive_a_killed_run() {
         if child.try_wait().unwrap().is_some() || shown.exists() {
             break;
         }
-        // Before its measuring thread runs, the signal would end it.
+        // Until the measuring thread runs, the signal would end the process.
         let threads = std::fs::read_dir(format!("/proc/{}/task", child.id())).map_or(0, Iterator::count);
         if threads > 1 {
             Command::new("kill").args(["-USR2", &child.id().to_string()]).status().unwrap();
@@ -137,7 +137,7 @@ fn a_snapshot_does_not_outlive_a_killed_run() {
     child.kill().unwrap();
     child.wait().unwrap();
     assert!(shown.exists());
-    // Any command restores what killed ones left behind.
+    // Any command restores what killed processes have left behind.
     Command::new(env!("CARGO_BIN_EXE_punctual")).args(["cyclictest", "--help"]).output().unwrap();
     assert!(!shown.exists());
 }

@@ -81,7 +81,7 @@ fn files_are_new_and_whole() {
     let html = std::fs::read_to_string(&page).unwrap();
     assert!(html.contains("49.8\u{a0}ms late: multipathd") && html.contains("<svg role=\"img\""));
     let binary = std::fs::read(&trace).unwrap();
-    // Field 1 of `Trace`: a packet.
+    // The first byte is the tag of field 1 of `Trace`, a packet.
     assert!(binary.len() > 100_000 && binary[0] == 0x0a);
     let again = explain(&words);
     assert_eq!(again.status.code(), Some(4));

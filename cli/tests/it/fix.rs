@@ -159,7 +159,8 @@ fn twenty_kills_leave_nothing() {
     for i in 0..20_u32 {
         let words: Vec<&str> = ["audit", "--fix"].iter().chain(RULES).chain(&["--look-again", "0s"]).copied().collect();
         let mut child = alone.punctual(&words).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        // Half of them spread over the run, half within 15 ms of the first record: most of a run is the audit.
+        // Half of the kills are spread over the run. The others follow the first record within 15 ms, because most of a
+        // run is the audit.
         if i % 2 == 0 {
             std::thread::sleep(whole.mul_f64(f64::from(i) / 20.0));
         } else {

@@ -127,7 +127,7 @@ fn every_format_holds_every_kind_of_run_or_says_which_formats_do() {
             let case = format!("{kind} ({}), {}: {code} {err}", run.display(), format.name);
             match format.name {
                 name if takes(name) => assert!(code == 0 && text.lines().count() > 0 && text.trim() != "{}", "{case}"),
-                // For runs with latencies, if there is an audit or a trace.
+                // These formats also need an audit or a trace.
                 "sarif" | "perfetto" if kind == "a run of wakeup latencies" => {
                     assert!(code == 2 && text.is_empty() && err.contains("punctual "), "{case}");
                 }

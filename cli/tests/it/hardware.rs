@@ -87,7 +87,7 @@ fn a_signal_ends_it_with_what_was_seen() {
 fn a_gap_that_was_made_by_stopping_it_is_linuxs() {
     let child = command(&["--duration", "3s", "--json"]).spawn().unwrap();
     let kill = |signal: &str| Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
-    // After the first window some CPU reads the clock at any time.
+    // After the first window, some CPU is always reading the clock.
     sleep(Duration::from_millis(1200));
     kill("-STOP");
     sleep(Duration::from_millis(120));

@@ -30,7 +30,7 @@ fn is_harmless(what: &str, text: &str) {
 fn met<W: AsRef<OsStr>>(words: impl IntoIterator<Item = W>, place: &Path) -> (i32, String, String) {
     let mut command = punctual();
     command.args(words).env("PUNCTUAL_HISTORY", place.join("history.db")).current_dir(place);
-    // No other programs: apt-cache alone would take most of the time.
+    // No other program is run: apt-cache alone would take most of the time.
     command.env("PATH", place.join("no-programs"));
     let what = format!("{command:?}");
     let (code, out, err) = answer(command.output().unwrap());
@@ -192,7 +192,7 @@ fn every_command(names: impl Fn(usize) -> Vec<&'static str>) {
                 let start = words.iter().map(String::as_str).chain(before.iter().copied());
                 let wrong = start.chain(option.iter().map(String::as_str)).chain([name]).chain(after.iter().copied());
                 let (code, _, err) = met(wrong, place.path());
-                // cyclictest exits with 1.
+                // cyclictest exits with 1 for a usage error.
                 assert!(matches!(code, 1 | 2 | 4) && !err.is_empty(), "{words:?} {option:?} {name:?}: {code}");
             }
             tried += 1;

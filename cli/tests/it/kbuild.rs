@@ -62,7 +62,7 @@ fn from_a_tree_to_a_package() {
     );
     let manifest: Value = serde_json::from_slice(&fs::read(path("into/manifest.json")).unwrap()).unwrap();
     assert_eq!(manifest["release"], "6.12.9-punctual-rt");
-    // Not a real-time kernel: this is reported, and nothing is packaged.
+    // The kernel is not a real-time kernel: this is reported, and nothing is packaged.
     fs::write(path("out/real-time"), "PREEMPT").unwrap();
     fs::remove_file(path("out/arch/arm64/boot/Image.gz")).unwrap();
     assert_eq!(ran(&["build", "--tree", &source, "--out", &out, "--cross", "", "--quiet"]).0, 0);

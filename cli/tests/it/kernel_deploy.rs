@@ -33,7 +33,7 @@ fn nothing_is_deployed_under_a_measurement_unless_asked_to() {
     let mut measuring = punctual().args(words).arg(place.path().join("run")).spawn().unwrap();
     let named = format!("PID {}", measuring.id());
     let begun = std::time::Instant::now();
-    // From when it has entered the register.
+    // Deployment is refused as soon as the measurement is in the register.
     let refused = loop {
         let (code, _, said) = ran(&["kernel", "deploy", "k.deb"]);
         if said.contains(&named) || begun.elapsed().as_secs() > 30 {
@@ -67,7 +67,7 @@ fn a_run_is_made_there_and_brought_back() {
     assert!(text.contains(&out) && !text.contains("/jobs/"), "{text}");
     let (code, text, said) = ran(&["report", &out, "--format", "json"]);
     assert!(code == 0 && text.contains("\"complete\""), "{code} {text}{said}");
-    // The directory exists now; a failed claim exits as it does locally.
+    // The directory exists now, which is an error. A failed claim has the same exit code as on the local machine.
     assert_eq!(ran(&[&words[..], &on].concat()).0, 2);
     let other = sshd.folder().join("other").display().to_string();
     let on = ["--target", &target, "--ssh-config", &config, "--out", &other];

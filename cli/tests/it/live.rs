@@ -104,7 +104,7 @@ fn keys_mark_go_on_and_end() {
     shown_run.types("p");
     shown_run.sees("DISPLAY PAUSED");
     shown_run.types(" n");
-    // Only changes are drawn: the load's name, in bold.
+    // Only changes are drawn: here, the load's name in bold.
     shown_run.sees("[1mcpu");
     std::thread::sleep(Duration::from_millis(1500));
     shown_run.types("q");
@@ -164,7 +164,7 @@ fn a_claim_on_a_load_that_its_user_ended_does_not_hold() {
         shown_run.types("n");
         let (ended, text) = shown_run.ends();
         assert_eq!(ended, code, "{claim}: {text}");
-        // One text has it at the start of a sentence, and lines are wrapped.
+        // One text begins a sentence with this, and lines are wrapped.
         assert!(text.contains("nded early by the user after its results were seen"), "{text}");
     }
 }

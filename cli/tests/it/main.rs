@@ -1,6 +1,6 @@
 //! The integration tests of the crate, in one program.
 
-// clippy.toml applies to the program.
+// clippy.toml is for the program, not for its tests.
 #![allow(clippy::disallowed_macros, clippy::disallowed_methods)]
 
 mod app;
@@ -16,7 +16,7 @@ mod common;
 mod compare;
 mod confined;
 mod cyclictest;
-// Concerns all crates.
+// Checks all crates.
 #[path = "../../../tests/deps.rs"]
 mod deps;
 mod ending;

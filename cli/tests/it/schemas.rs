@@ -139,7 +139,7 @@ fn a_kernel_command_that_reaches_no_machine_says_so_in_a_document() {
         assert_eq!(document["schema"], format!("punctual.kernel-{command}/1"));
         assert!(code != 0 && document["exit_code"] == code && document["result"]["error"].is_string(), "{document}");
     };
-    // Each tries for ten seconds.
+    // Each command tries to connect for ten seconds.
     std::thread::scope(|threads| {
         for command in ["deploy", "verify", "commit", "rollback", "status"] {
             threads.spawn(move || tried(command));

@@ -122,7 +122,7 @@ fn prove_names_an_injected_hog_and_tracefs_is_as_before() {
     }
     let before = settings();
     let mut last = String::new();
-    // A shared machine may itself stall for longer.
+    // On a shared machine, a stall of the machine itself may be longer than the hog.
     for _ in 0..3 {
         let place = tempfile::tempdir().unwrap();
         let out = place.path().join("run");
@@ -200,13 +200,13 @@ fn what_a_killed_run_left_is_removed_at_the_next_start() {
         assert!(begun.elapsed() < Duration::from_secs(30), "no trace is made");
         std::thread::sleep(Duration::from_millis(20));
     }
-    // Until a checkpoint contains the traced wakeup.
+    // Waits until a checkpoint contains the traced wakeup.
     std::thread::sleep(Duration::from_millis(2_500));
     child.kill().unwrap();
     child.wait().unwrap();
     let pid = child.id();
     assert_eq!(instances_of(pid).len(), 1);
-    // Another start of the program may have removed it already: only its absence matters.
+    // Another process of the program may have removed the instance already; it only has to be gone.
     let output = punctual().args(["explain"]).arg(&out).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(instances_of(pid).is_empty(), "{said}");

@@ -61,7 +61,7 @@ fn prove_names_an_injected_hog_through_a_mount_of_its_own() {
     let _alone = alone();
     assert!(may_be_real_time());
     let mut last = String::new();
-    // A shared machine may itself stall for longer.
+    // On a shared machine, a stall of the machine itself may be longer than the hog.
     for _ in 0..3 {
         match hog_found(tempfile::tempdir().unwrap().path()) {
             Ok(()) => return,
@@ -102,7 +102,7 @@ fn an_instance_in_an_own_mount_is_removed_at_the_next_start_after_a_kill() {
     let output = unmounted(script).arg(place.path()).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(instances_of(pid), [""; 0], "{said}");
-    // Another start of the program may have removed it already: only its absence matters.
+    // Another process of the program may have removed the instance already; it only has to be gone.
     assert!(said.contains(&format!("remove instances/punctual-{pid} in tracefs")) || said.is_empty(), "{said}");
     assert_eq!(text(&place.path().join("before")), text(&place.path().join("after")));
 }

@@ -172,7 +172,7 @@ fn what_helps_is_persisted_and_undone_with_its_files() {
     let profile = alone.profile(HARMLESS, &KNOB.replace("DIR", &alone.place.path().display().to_string()));
     let before = alone.values();
     let _hog = hog_while(85, Some(knob.clone())).unwrap();
-    // Without names: every FAIL and WARN that the profile leaves.
+    // Without rule names, every FAIL and WARN that the profile does not disable is tried.
     let known =
         ["knob", "conf.d/knob.conf"].map(|name| format!("--i-know={}", alone.place.path().join(name).display()));
     let words = ["--persist", "--claim", "max < 1500us", &known[0], &known[1]];
@@ -196,7 +196,7 @@ fn what_helps_is_persisted_and_undone_with_its_files() {
 #[ignore = "live: root, timing"]
 fn what_takes_from_others_is_tried_only_where_that_is_said() {
     let Some(alone) = Alone::begin_tune() else { return };
-    // A harmless knob: no hog reads it here.
+    // Changing this knob has no effect, because no hog reads it here.
     std::fs::write(alone.place.path().join("knob"), "1\n").unwrap();
     let own = KNOB.replace("DIR", &alone.place.path().display().to_string());
     let profile = alone.profile(&["rogue-rt-task"], &own);
@@ -204,7 +204,7 @@ fn what_takes_from_others_is_tried_only_where_that_is_said() {
     let dry = ["tune", "--dry-run", "--for", &profile, "-p", "80", "-a", "1"];
     let known =
         ["knob", "conf.d/knob.conf"].map(|name| format!("--i-know={}", alone.place.path().join(name).display()));
-    // The profile is not built in, and the knob no known setting of latency.
+    // The profile is not built in, and the knob is not a known latency setting.
     let (_, document) = alone.json(&dry);
     let plan = &document["result"];
     assert_eq!(plan["candidates"], serde_json::json!([]), "{document:#}");

@@ -54,8 +54,8 @@ fn a_run_ends_when_its_claim_is_decided() {
     for phase in phases {
         assert_eq!(list(phase, "rounds").len(), looks.len());
         for cpu in list(phase, "cpus") {
-            // 200, 200, 400 … periods a round: a single check at 95 % would need 299, these repeated checks 418 and
-            // more.
+            // Rounds of 200, 200, 400 … periods. A single check at 95 % would need 299 periods, these repeated checks
+            // at least 418.
             assert_eq!(cpu["released"], 200u64 << (looks.len() - 1));
             assert_eq!(cpu["released"].as_u64(), Some(cpu["ran"].as_u64().unwrap() + cpu["skipped"].as_u64().unwrap()));
             assert_eq!(cpu["corrected"]["count"], cpu["released"]);

@@ -222,7 +222,7 @@ fn a_watch_whose_standard_error_cannot_be_written_ends_as_planned() {
     let textfile = place.path().join("not/there.prom");
     let mut command = watch(&out, &["--duration", "1s", "--textfile"]);
     let (code, text, _) = answer(command.arg(&textfile).stderr(full).output().unwrap());
-    // A panic aborts, and nothing is written about the series. (-1: a signal.)
+    // A panic would abort (-1: a signal) before anything is written about the series.
     assert!(matches!(code, 0 | 4), "{code}: {text}");
     assert!(text.contains("files can be written again") || text.contains("could not be written"), "{text}");
 }
@@ -304,6 +304,6 @@ fn the_events_before_a_late_application_are_kept_and_explained() {
     send(&child, Signal::TERM);
     let (code, text, err) = answer(child.wait_with_output().unwrap());
     assert!(code == 143 && text.contains("Application:") && err.contains("watches the cycles of"), "{text}{err}");
-    // What belongs to an application is whole as well.
+    // The run of an application can be read as well.
     common::shown(&run);
 }

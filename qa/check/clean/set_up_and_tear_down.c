@@ -2,7 +2,7 @@
 
 static void *control(void *unused)
 {
-	/* Before the first cycle everything is allowed, after the last one too. */
+	/* Everything is allowed before the first cycle, and after the last one. */
 	double *table = malloc(100000 * sizeof(double));
 	for (int n = 0; n < 100000; n++)
 		table[n] = n * 0.5;

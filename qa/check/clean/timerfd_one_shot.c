@@ -1,4 +1,4 @@
-/* A timerfd that is set again, to an absolute time, in each cycle, behind a poll(2) whose timeout never runs out. */
+/* Each cycle sets a timerfd to an absolute time, and waits for it in poll(2) with a timeout that never expires. */
 #include "../rt.h"
 #include <poll.h>
 #include <stdint.h>

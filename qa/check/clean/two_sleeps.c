@@ -1,4 +1,4 @@
-/* Each cycle sleeps twice until a time, as between the edges of a pulse. */
+/* Each cycle sleeps until two absolute times, as for a pulse. */
 #include "../rt.h"
 
 static void edge(struct timespec *next)

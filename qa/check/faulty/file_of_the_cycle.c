@@ -1,5 +1,5 @@
 // expect: file-io control load
-// The descriptor is closed again before anybody can look at it.
+// The descriptor is closed again before it can be looked up in /proc.
 #include "../rt.h"
 #include <fcntl.h>
 

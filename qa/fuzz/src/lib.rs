@@ -195,7 +195,7 @@ mod tests {
         for (name, reader) in READERS {
             let (executor, seeds) = (Executor::new(reader), reader.seeds());
             let events: u64 = seeds.iter().map(|seed| executor.run(seed)).sum();
-            // A file has threads instead of events.
+            // An imported file has threads instead of events.
             let least = if matches!(reader, Reader::Import(_)) { 1 } else { 4 };
             assert!(events >= least * seeds.len() as u64, "{name}: {events} events of {} seeds", seeds.len());
         }

@@ -283,7 +283,7 @@ impl Subject {
     fn change<'s>(&'s self, machine: &mut Changed<'s>, only_lost: bool, choices: &mut Choices) -> Option<usize> {
         let (path, readers) = self.paths.get(choices.number()?.checked_rem(self.paths.len())?)?;
         let (rule, kind) = (choices.below(readers.len())?, choices.byte()?);
-        // A missing file would come into existence, together with the folders above it.
+        // A missing file would appear, together with the directories above it.
         if only_lost && machine.read(path) == Read::Absent && machine.list(path) == Listing::Absent {
             return None;
         }
@@ -311,7 +311,7 @@ fn other(kind: u8, read: &Read, choices: &mut Choices) -> Option<Read> {
         ..16 => Read::Absent,
         16..24 => Read::Known(Vec::new()),
         24 => Read::Known(bytes.repeat(1 + 40_000 / (bytes.len() + 1))),
-        // Reading this takes longer than all others together.
+        // Reading this file takes longer than reading all the others.
         25 => Read::Known(vec![b'7'; READ_LIMIT + choices.below(2)?]),
         _ => Read::Known(choices.bytes()?.to_vec()),
     })

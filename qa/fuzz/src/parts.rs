@@ -267,7 +267,7 @@ fn said(config: &KernelConfig, text: &str, option: &str) -> bool {
     let last = last.map(|line| bare(line.strip_prefix(&on).unwrap_or("n")));
     match (config.get(option), last) {
         (Setting::Is(value), Some(last)) => assert_eq!(value, last, "{option}"),
-        // Kconfig ignores the line, for a reason: another option excludes this one, or the release lacks it.
+        // Kconfig ignores the line if another option excludes this one, or if the release lacks it.
         (Setting::Off, Some(last)) => assert!(last == "n" || config.why(option).is_some(), "{option}={last} is off"),
         (Setting::Is(value), None) => panic!("{option}={value}, but no line contains it"),
         (Setting::Unknown, Some(_)) => panic!("{option} is unknown"),

@@ -342,7 +342,7 @@ pub fn of(reader: Reader) -> Vec<Vec<u8>> {
         Reader::TraceCmd => many(&["g612.dat.report.txt"]),
         Reader::Rtla => {
             let mut all: Vec<Vec<u8>> = many(&["g612.rtla-trace.txt", "g612.rtla-aa.txt"]);
-            // As pasted into mails: quoted, with soft breaks.
+            // Text as pasted into mails: quoted, and with soft line breaks.
             for name in ["g612.rtla-aa.txt", "g612.wakeup_rt.txt"] {
                 let quoted = pieces(name, 10).into_iter().next().unwrap_or_default();
                 let lines = quoted.split_inclusive(|b| *b == b'\n');

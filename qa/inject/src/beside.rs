@@ -87,7 +87,7 @@ pub fn hold_once(name: &str, cpu: u32, priority: u8, release_ns: u64, size_ns: u
     let holding = std::thread::spawn(move || {
         become_thread(&name, cpu, scheduling)?;
         let held = over(release_ns, size_ns);
-        // Ending a thread takes time too, so it does that as an ordinary thread.
+        // Ending a thread takes time too, so the thread becomes an ordinary one first.
         sleep_until(now() + 5 * MS);
         become_thread(&name, cpu, ORDINARY)?;
         Ok(held)

@@ -42,7 +42,7 @@ pub fn campaign(kind: &Kind, wanted: &Wanted, recorder: &Recorder, folder: &Path
     let mut victim = Running::start(&config)?;
     config.role = kind.name.into();
     config.victim_tid = victim.tid;
-    // Injections calibrate while events are recorded, which takes time too.
+    // Injections calibrate while events are being recorded, because recording takes time too.
     recorder.begin()?;
     let mut injection = Running::start(&config)?;
     recorder.begin()?;
@@ -96,7 +96,7 @@ pub fn beside_rtla(
     let priority = format!("f:{PRIORITY}");
     let said = File::create(folder.join("rtla.txt")).map_err(InjectError::at("make rtla.txt"))?;
     let mut command = Command::new(rtla);
-    // With a kernel thread, as in versions that have no other; it stops at a delay of this many µs.
+    // Uses a kernel thread, like versions of rtla that support no other, and stops at a latency of this many µs.
     command.args(["timerlat", "top", "-q", "-k", "-p", "1000", "-d", "60s", "-P", &priority]);
     command.args(["-c", &cpu, "-a", &late_us]).current_dir(folder).stdin(Stdio::null());
     let said_too = said.try_clone().map_err(InjectError::at("write rtla.txt"))?;
@@ -118,7 +118,7 @@ pub fn beside_rtla(
     while now() < end && matches!(rtla.0.try_wait(), Ok(None)) {
         sleep(CALM);
     }
-    // rtla's own trace of the same burst.
+    // Removes rtla's own trace of the same burst.
     let _ = fs::remove_file(folder.join("timerlat_trace.txt"));
     write(folder, "truth.json", &bursts)?;
     write(folder, "facts.json", &facts)
@@ -190,7 +190,7 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         drop(self.child.stdin.take());
-        // It undoes its changes, so it is killed only if it hangs.
+        // rtla undoes its changes at the end, so it is killed only if it hangs.
         for _ in 0..300 {
             if matches!(self.child.try_wait(), Ok(Some(_)) | Err(_)) {
                 return;

@@ -19,7 +19,7 @@ const CALM_NS: u64 = 60_000_000;
 
 /// Runs as a child process of the campaign. `args` are the arguments after [`HIDDEN_ARG`]. Returns the exit code.
 pub fn child_main(mut args: impl Iterator<Item = OsString>) -> i32 {
-    // End together with the parent if that is killed.
+    // Ends together with the parent, if that is killed.
     let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
     let json = args.next().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default();
     let config: Config = match serde_json::from_str(&json) {

@@ -79,7 +79,7 @@ pub(crate) fn run(config: &Config) -> Result<Watched, InjectError> {
     let (config, seen) = (config.clone(), stop.clone());
     let thread = std::thread::Builder::new().name("victim".into());
     let victim = thread.spawn(move || watch(&config, &seen, &sender)).map_err(InjectError::at("start the victim"))?;
-    // An error before it runs closes the channel.
+    // If the thread fails before it runs, the channel is closed.
     if let Ok(tid) = receiver.recv() {
         say_ready(tid);
         until_told_to_end();
@@ -101,7 +101,7 @@ fn watch(config: &Config, stop: &AtomicBool, sender: &mpsc::Sender<i32>) -> Resu
         Manner::Overrun => overrun(config, periodic, stop, &mut log, &mut overruns),
         Manner::Woken => woken(config, periodic, stop, &mut log)?,
     }
-    // The kernel lets it run again in a new period.
+    // In a new period the kernel lets the thread run again.
     let burst = Burst { tid: None, comm: None, ..own_burst("deadline_budget", "", scheduling, config.cpu) };
     let burst = |(start_ns, end_ns)| Burst { start_ns, end_ns, earliest_ns: start_ns, ..burst.clone() };
     Ok(Watched { bursts: overruns.into_iter().map(burst).collect(), ..log.finish() })
@@ -135,7 +135,7 @@ fn overrun(config: &Config, mut periodic: Periodic, stop: &AtomicBool, log: &mut
             let before = used();
             spin_until(now() + MORE);
             let end = now();
-            // If a tick came in between, it was throttled there and waited awake.
+            // If a tick came in between, the thread was throttled there and did not sleep.
             slept = (end - wakeup.woke.0 < 2 * MORE).then_some((end, before));
             next = end + config.every_ns;
         }

@@ -59,7 +59,7 @@ def rules(folder, files):
 
 
 def dashboard(_folder, files):
-    # What a Grafana board asks is read by a parser of the query language itself.
+    # The query language's own parser parses the queries of the Grafana dashboard.
     parser = module("promql_parser", "FOLDER/venv/bin/pip install promql-parser")
     for path in files:
         board = json.loads(text(path))
@@ -78,7 +78,7 @@ def lava(folder, files):
     sys.path[:0] = [os.path.dirname(p) for p in glob.glob(os.path.join(folder, "**", "lava_common"), recursive=True)]
     sys.path.insert(0, path[: -len(shell) - 1])
     dispatcher = module("lava_dispatcher.actions.test.shell", how)
-    # As TestShellAction._reset_patterns has it.
+    # The same pattern as in TestShellAction._reset_patterns.
     pattern = re.search(r'"signal": r"(.*)",', text(path)).group(1)
     match = module("lava_dispatcher.connection", how).SignalMatch()
     for path in files:
@@ -181,7 +181,7 @@ def schemas(_folder, files):
 
 
 def perfetto(_folder, files):
-    # Perfetto's own messages: every byte is of a field that they have, and of its type.
+    # Uses Perfetto's own messages: every byte must belong to a known field of the right type.
     how = "FOLDER/venv/bin/pip install perfetto protobuf"
     messages = module("perfetto.protos.perfetto.trace.perfetto_trace_pb2", how)
     unknown = module("google.protobuf.unknown_fields", how).UnknownFieldSet
@@ -209,6 +209,6 @@ if __name__ == "__main__":
     assert files, "no file was given"
     try:
         globals()[name](folder, files)
-    except Exception as error:  # Every refusal is one, whatever a consumer calls it.
+    except Exception as error:  # Any exception of a consumer is a refusal.
         print(f"{type(error).__name__}: {error}"[:4000])
         sys.exit(1)

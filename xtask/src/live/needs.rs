@@ -57,7 +57,7 @@ fn is_there(need: &str) -> bool {
         "devpts" => Path::new("/dev/ptmx").exists(),
         // The active security modules: Documentation/userspace-api/landlock.rst.
         "landlock" => std::fs::read_to_string("/sys/kernel/security/lsm").is_ok_and(|all| all.contains("landlock")),
-        // Cannot be checked beforehand: a failure beside other work is reported as disturbed.
+        // Cannot be checked beforehand: a failure while other work runs is reported as disturbed.
         "timing" => true,
         program => {
             let path = std::env::var_os("PATH").unwrap_or_default();

@@ -34,7 +34,7 @@ fn check(target: &Target) -> Result<(), String> {
     let image = image(target)?;
     let place = tempfile::tempdir().map_err(|e| format!("a temporary folder: {e}"))?;
     let system = place.path();
-    // Without device nodes, which a user namespace may not create. Those of this machine are mounted there instead.
+    // Without device nodes, which a user namespace must not create. This machine's are mounted there instead.
     let mut unpacked = Command::new("tar");
     unpacked.arg("-xf").arg(&image).arg("-C").arg(system).arg("--exclude=./dev/*");
     succeed(&mut unpacked, "tar -xf")?;

@@ -1,11 +1,12 @@
 #!/bin/sh
-# In a fresh root: installs the package, uses it, purges it. A line for each step; the last one tells.
+# In a fresh root, installs the package, uses it, and purges it. Prints a line for each step; the last line is the
+# result.
 set -u
 deb=$1
 failed=0
 export LC_ALL=C PATH=/usr/sbin:/usr/bin:/sbin:/bin
 
-step() { # what it shows, then the command
+step() { # what the step shows, then the command
     shows=$1
     shift
     if "$@" >/tmp/step.log 2>&1; then echo "ok      $shows"; else
@@ -15,7 +16,7 @@ step() { # what it shows, then the command
     fi
 }
 
-# Every file with kind, mode, owner and size; what dpkg and man-db write for themselves is not the package's.
+# Lists every file with its kind, mode, owner and size, except those that dpkg and man-db write for themselves.
 list() {
     find / -xdev \( -path /proc -o -path /sys -o -path /dev -o -path /tmp -o -path /run/lock \) -prune -o \
         ! -path '/var/log/dpkg.log' ! -path '/var/lib/dpkg/*-old' ! -path '/var/lib/dpkg/status' ! -path '/var/lib/dpkg/lock*' \
@@ -24,7 +25,7 @@ list() {
     cat /etc/group /etc/gshadow /etc/passwd
 }
 
-# 0, 1 (a claim fails) and 3 (inconclusive) are answers; a machine that is emulated may give any of them.
+# Exit codes 0, 1 (a claim fails) and 3 (inconclusive) are verdicts. On an emulated machine any of them is possible.
 proved() {
     punctual prove --duration 5s --out /tmp/run
     case $? in 0 | 1 | 3) ;; *) return 1 ;; esac
@@ -38,7 +39,7 @@ page() {
     done
 }
 
-units() { # each program that a unit starts is there
+units() { # each program that a unit starts exists
     for unit in /usr/lib/systemd/system/punctual-serve.service /usr/lib/systemd/system/punctual-watch.service \
         /usr/lib/systemd/system/rf-switch.service /usr/lib/systemd/system/rotary-dial.service; do
         program=$(sed -n 's/^ExecStart=\([^ ]*\).*/\1/p' "$unit")
@@ -64,14 +65,14 @@ step "rotary-dial shows its help" rotary-dial --help
 step "metronome shows its help" metronome --help
 step "punctual prove --duration 5s ends with a report" proved
 
-# As an ordinary user, without limits that would stand in for capabilities.
-as() { # groups, then words
+# Runs as an ordinary user, with limits that cannot replace capabilities.
+as() { # options for groups, then arguments
     groups=$1
     shift
     rm -rf /tmp/as && mkdir -m 777 /tmp/as
     prlimit --memlock=65536:65536 --rtprio=0:0 setpriv --reuid 54321 --regid 54321 $groups env HOME=/tmp/as \
         punctual measure -D 500ms --out /tmp/as/run "$@"
-    # 3: what was measured is not enough, or not as asked; what it is, is looked at.
+    # 3: the measurement is too short, or not as requested. The caller examines the run.
     case $? in 0 | 3) ;; *) return 1 ;; esac
 }
 member_has_fifo() {

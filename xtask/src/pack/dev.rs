@@ -112,7 +112,7 @@ fn tree(from: &Path, to: &Path) -> Result<(), String> {
     for path in super::files(from)? {
         let name: PathBuf = to.join(path.file_name().unwrap_or_default());
         match path.is_dir() {
-            // Programs that are not built there.
+            // Leaves out programs that are not built there.
             true if path.ends_with("src/bin") => {}
             true => tree(&path, &name)?,
             false => fs::copy(&path, &name).map(drop).map_err(|e| format!("{}: {e}", path.display()))?,

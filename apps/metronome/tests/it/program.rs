@@ -36,7 +36,7 @@ fn every_release_and_every_edge_is_accounted_for_in_every_measurement() {
     // If real-time scheduling is refused, one policy remains, and the program reports this.
     let output = command.arg("--allow-ordinary").arg("--out").arg(&out).output().unwrap();
     let events = events(&output);
-    // On a busy machine a load of 300 ms may not prove that it ran; that must be reported.
+    // On a busy machine a load of 300 ms may not be shown to have run; that must be reported.
     let proven = events.iter().all(|event| event["load_report"]["ran"] == true);
     assert_eq!(output.status.code(), Some(if proven { 0 } else { 3 }), "{output:?}");
     let narrowed = text(&output.stderr).contains("measures an ordinary thread");
@@ -52,7 +52,7 @@ fn every_release_and_every_edge_is_accounted_for_in_every_measurement() {
         assert_eq!((number(&edges["unseen"]), number(&edges["strays"])), (0, 0), "{event}");
         let doubts = event["doubts"].to_string();
         assert_eq!(event["load_report"]["ran"] == true, !doubts.contains("the load did not run"), "{event}");
-        // All except the first, which comes a millisecond or a period after the start.
+        // All releases but the first, which is due a millisecond or one period after the start.
         assert!(number(&event["released"]) >= 290_000_000 / number(&event["period_ns"]) - 1, "{event}");
         // An edge never comes before its task has woken.
         assert!(number(&edges["latency_ns"]["max"]) >= number(&event["lateness_ns"]["max"]), "{event}");

@@ -96,7 +96,7 @@ proptest! {
     ) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("rtp1");
-        // Exists before the first start, and is held open, as by systemd.
+        // The FIFO exists before the first start and is held open, as by systemd.
         rustix::fs::mknodat(CWD, &path, FileType::Fifo, Mode::RWXU, 0).unwrap();
         let mut writer = std::fs::File::options().read(true).write(true).open(&path).unwrap();
         let codes: Vec<Code> = Addresses::All.codes().collect();

@@ -55,7 +55,7 @@ fn an_ordinary_end_finishes_the_frame_and_keeps_what_waits_for_the_next_start() 
     let (status, report) = daemon.end();
     let phase = &report["phases"][0];
     assert_eq!((status.code(), report["waiting"].as_u64(), count(phase, "sent")), (Some(0), Some(2), 0), "{report}");
-    // Only complete frames, with the line low after each.
+    // Only complete frames are sent, and the line is low after each.
     let pulses = packages(&ook).concat();
     assert_eq!(pulses.len() as u64, 25 * count(phase, "frames"));
     assert!(count(phase, "frames") < 4);
@@ -73,7 +73,7 @@ fn an_ordinary_end_finishes_the_frame_and_keeps_what_waits_for_the_next_start() 
 fn kill_9_and_a_restart_lose_no_command_while_the_fifo_is_held() {
     let place = Place::new();
     let mut daemon = place.daemon(&["--t", "2ms", "--repeats", "100"]);
-    // As held by systemd; a FIFO that no process has open loses its bytes (fifo(7)).
+    // Held open, as by systemd; a FIFO that no process has open loses its bytes (fifo(7)).
     let held = File::options().read(true).write(true).open(place.pipe()).unwrap();
     place.write("d21d20a11d2");
     daemon.until(|phase| count(phase, "accepted") == 3);
@@ -82,13 +82,14 @@ fn kill_9_and_a_restart_lose_no_command_while_the_fifo_is_held() {
     place.write("1b10");
     let mut daemon = place.daemon(&[]);
     let phase = daemon.until(|phase| count(phase, "sent") >= 5);
-    // It was killed after it kept the three and before it consumed them from the FIFO, so it finds them in both.
+    // The daemon was killed after it had saved the three commands and before it consumed them from the FIFO, so it
+    // finds them in both places.
     assert_eq!((count(&phase, "restored"), count(&phase, "bad")), (3, 0));
     assert!(matches!(count(&phase, "accepted"), 2 | 5), "{phase}");
     let (status, report) = daemon.end();
     assert_eq!((status.code(), report["waiting"].as_u64()), (Some(0), Some(0)));
     drop(held);
-    // It existed when the second daemon started, so it is not removed.
+    // The FIFO existed when the second daemon started, so it is not removed.
     assert!(place.pipe().exists());
 }
 
@@ -118,7 +119,7 @@ fn kill_9_again_and_again_loses_no_command_and_cuts_none() {
     let kept = || std::fs::read_to_string(place.pending()).unwrap_or_default();
     let phase = daemon.until(|_| kept().ends_with("c30\n"));
     assert_eq!((count(&phase, "bad"), count(&phase, "dropped"), count(&phase, "sent")), (0, 0, 0));
-    // In the order written; one may appear twice.
+    // The commands are in the order written, and one may appear twice.
     let kept = kept().replace("c31", "c:3:1");
     let mut lines = kept.lines();
     for command in written {

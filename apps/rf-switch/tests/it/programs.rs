@@ -88,7 +88,7 @@ fn a_trial_of_a_load_that_does_not_run_is_no_success() {
     assert_eq!(code, Some(1), "{said} {text}");
     assert!(said.contains("the load cmd:false did not run"), "{said}");
     let report: serde_json::Value = serde_json::from_str(&text).unwrap();
-    // Commands of an earlier run were sent before, and are not in any load's figures.
+    // Commands left over from an earlier run have been sent by now, and are not in the figures of any load.
     let idle = &report["phases"][0];
     assert_eq!((count(idle, "written"), count(idle, "sent"), count(idle, "restored")), (2, 2, 0), "{report}");
     assert_eq!(report["phases"][1]["load_ran"].as_bool(), Some(false));

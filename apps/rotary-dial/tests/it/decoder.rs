@@ -124,7 +124,7 @@ fn what_is_neither_pulse_nor_hang_up_is_rejected_by_its_reason() {
     }
     let cut = hear(&[lifted, (false, 60), (true, 40), (false, 400)]);
     assert_eq!(cut, [Heard::Lifted, Heard::HungUp { cut: true }]);
-    // A hook flash: longer than a pulse, shorter than hanging up.
+    // A hook flash is longer than a pulse and shorter than hanging up.
     assert_eq!(hear(&[lifted, (false, 160), lifted]), [Heard::Lifted, Heard::Rejected(Reason::LongBreak)]);
 }
 
@@ -136,7 +136,7 @@ fn samples_that_are_missing_are_reported() {
     // Half a second without a sample: a whole digit may have passed.
     heard.extend((80..100).filter_map(|n| decoder.sample(ms(n * 10), true)));
     assert_eq!(heard, [Heard::Lifted, Heard::Blind]);
-    // Within a digit: rejected.
+    // Within a digit, this rejects the digit.
     let closed = |n: &u64| !(130..136).contains(n);
     let heard: Vec<Heard> =
         (100..180).filter(|n| !(138..142).contains(n)).filter_map(|n| decoder.sample(ms(n * 10), closed(&n))).collect();

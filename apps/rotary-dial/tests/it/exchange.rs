@@ -103,7 +103,7 @@ fn the_loop_allocates_nothing() {
     let before = exchange(&[("1", DigitMap::Usual, Book::default())]);
     let played = exchange(&[("421999h421,,,,,4", DigitMap::Usual, Book::default())]);
     assert!(played.counts[0].commands == 2 && played.counts[0].unknown == 1);
-    // The test's own vector is the only allocation of both, however long they are.
+    // In both cases the test's own vector is the only allocation, however long the exchange runs.
     assert_eq!((before.allocations, played.allocations), (1, 1));
     assert!(played.cycles > 2 * before.cycles);
 }

@@ -22,7 +22,7 @@ pub struct SimOut {
 impl SimOut {
     pub(crate) fn set(&mut self, level: bool) {
         if self.level.swap(level, Release) != level {
-            // DropNewest refuses nothing, and counts edges that do not fit.
+            // DropNewest never fails; it counts edges that do not fit.
             let _ = self.edges.send(EdgeAt { at: monotonic(), level });
         }
     }

@@ -32,7 +32,7 @@ fn the_rights_that_the_page_names_are_enough_in_a_container() {
     assert!(without.contains("INCONCLUSIVE  real-time scheduling was refused"), "{without}");
     let rights = ["--cap-add=sys_nice,ipc_lock"];
     let with = measured("/tmp/b", &rights);
-    // A cgroup v1 group has no real-time budget by default on a kernel with RT_GROUP_SCHED.
+    // On a kernel with RT_GROUP_SCHED, a cgroup v1 group has no real-time budget by default.
     let budget = Path::new("/sys/fs/cgroup/cpu/cpu.rt_runtime_us").exists();
     if budget {
         assert!(with.contains("real-time scheduling was refused"), "{with}");

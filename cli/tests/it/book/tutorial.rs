@@ -52,7 +52,7 @@ const STEPS: &[(&str, &[i32], &str)] = &[
     ("history add first proved again", &[0], "  added: first"),
     ("history", &[0], "No group of comparable runs is large enough to detect a shift."),
     ("prove --history --duration 15m --out monday", &[0, 1, 3], VERDICT),
-    // A load that the host did not let run takes its run out of the baseline of three.
+    // A run whose load got no CPU time from the host is not part of the baseline of three.
     (
         "history gate monday --baseline 40",
         &[3],

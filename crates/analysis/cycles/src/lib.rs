@@ -153,7 +153,7 @@ impl Cycles {
         let &(most, first) = candidates.first()?;
         let rivals: Vec<u32> =
             candidates[1..].iter().filter(|(slept, _)| *slept > most / 2).map(|(_, place)| *place).collect();
-        // Where timeouts end some waits and events the others, it is what ends most of them.
+        // If timeouts end some waits and events end others, the more frequent kind counts.
         let release_at = |place: u32| {
             let mut counts: BTreeMap<Release, usize> = BTreeMap::new();
             for wait in waits.iter().filter(|wait| wait.place == place) {
@@ -162,7 +162,7 @@ impl Cycles {
             counts.into_iter().max_by_key(|(_, count)| *count).map(|(release, _)| release)
         };
         let timer = |place: u32| release_at(place).is_some_and(Release::is_timer);
-        // A timer among events is what the thread is released by; the events are parts of its cycle.
+        // If a thread waits for a timer and for events, the timer releases it, and the events are part of its cycle.
         let timers: Vec<u32> =
             [first].into_iter().chain(rivals.iter().copied()).filter(|place| timer(*place)).collect();
         let (place, ambiguous_with) = match (timers.as_slice(), rivals.first()) {
@@ -192,7 +192,7 @@ impl Cycles {
     /// Returns the cycle that contains this time; `None` before the first cycle, during waits, and after the last
     /// cycle.
     pub fn at(&self, time: Nanos) -> Option<usize> {
-        // A release may be due before the cycle before it ends.
+        // A release may be due before the previous cycle ends.
         let next = self.cycles.partition_point(|cycle| cycle.start <= time);
         let is_within = |at: &usize| self.cycles.get(*at).is_some_and(|one| one.release <= time && time <= one.end);
         next.checked_sub(1).filter(is_within).or_else(|| Some(next).filter(is_within))

@@ -96,7 +96,7 @@ mod tests {
                 })
                 .collect();
             for (n, found) in response_times(&tasks).into_iter().enumerate() {
-                // What blocks it runs before its own work.
+                // Blocking comes before the task's own work.
                 let mut left: Vec<u64> = vec![0; n + 1];
                 let mut ended = None;
                 for t in 0..tasks[n].period.0 {

@@ -38,7 +38,7 @@ fn a_release_is_when_the_timer_was_due() {
         one.due = Some(Nanos((n as u64 + 1) * MS));
         one.woken = one.woken.map(|woken| Nanos(woken.0 + 5 * US));
     }
-    // The work of 30 takes until after the next release, for which it then does not sleep.
+    // Cycle 30 works until after the next release, so the thread does not sleep before that one.
     waits[30].begin = Nanos(31 * MS + 400 * US);
     (waits[30].woken, waits[30].end) = (None, Nanos(31 * MS + 402 * US));
     waits[31].begin = Nanos(31 * MS + 600 * US);

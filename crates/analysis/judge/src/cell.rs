@@ -187,7 +187,7 @@ impl Samples<'_> {
         let high = match self.blur.unplaced {
             // The order of samples beyond this bin is unknown.
             Some(unplaced) if bin.high >= unplaced.from_ns => unplaced.to_ns,
-            // For values in whole microseconds, the last whole microsecond of the bin.
+            // For values in whole microseconds, this is the last whole microsecond of the bin.
             _ if self.whole_micros() => Some((bin.high / MICRO * MICRO).min(self.max)),
             _ => Some(bin.high.min(self.max)),
         };

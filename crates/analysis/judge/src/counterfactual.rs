@@ -122,7 +122,8 @@ mod tests {
 
     #[test]
     fn limits_contain_the_maximum_of_another_run() {
-        // 2,000 pairs of runs of 1,000 responses with exponential tails; nominal 1 - 1/16 - 0.042 = 90 %.
+        // 2,000 pairs of runs with 1,000 responses each and exponential tails. The nominal coverage is 1 − 1/16 − 0.042
+        // = 90 %.
         let mut state = 20_261_127;
         let mut inside = 0;
         for _ in 0..2_000 {

@@ -61,7 +61,7 @@ fn longest_period(stretches: &[(u64, u64)]) -> Option<u64> {
     let stretches = stretches.get(..MOST_STRETCHES).unwrap_or(stretches);
     loop {
         let next = ((period as f64 * STEP) as u64).saturating_add(1);
-        // Even if they did not overlap, they would not cover enough.
+        // Even without overlap the stretches would not cover enough.
         if next == u64::MAX
             || all as f64 / (next as f64) < SEEN
             || (covered(stretches, next) as f64) < SEEN * next as f64
@@ -78,7 +78,7 @@ fn covered(stretches: &[(u64, u64)], period: u64) -> u64 {
     for (from, to) in stretches {
         let (at, length) = (from % period, (to - from).min(period));
         parts.push((at, at.saturating_add(length).min(period)));
-        // Avoids an overflow of the sum.
+        // Compared by a difference, so that no sum can overflow.
         if length > period - at {
             parts.push((0, length - (period - at)));
         }

@@ -66,7 +66,7 @@ fn members(recording: &Recording, application: &Application, claims: &[Claim]) -
         let own: Vec<&AppCycles> =
             application.cycles.iter().filter(|cycles| cycles.thread == members[at].name).collect();
         members[at].observe(&own, &ranks);
-        // What was seen is at least what the analysis says.
+        // The analysis must not give less than what was observed.
         let observed = largest(recording, &AppValue::Response(members[at].name.clone())).unwrap_or(0);
         let bound = response(&members, at).unwrap_or(u64::MAX);
         members[at].observed = observed;
@@ -256,7 +256,7 @@ fn broken(members: &[Member], touched: usize) -> Result<Option<String>, String> 
             Ok(_) if is_throttled(members, at) => return Ok(claim()),
             Ok(ns) if least.is_some_and(|(limit, _)| ns > *limit) => return Ok(claim()),
             Ok(_) => {}
-            // With a response beyond the period, every claim that is at most the period breaks.
+            // If the response exceeds the period, every claim of at most a period breaks.
             Err(_) if more_urgent(members, at).all(|other| other.demand.is_ok()) => return Ok(claim()),
             Err(why) => return Err(why),
         }
@@ -303,7 +303,7 @@ fn margin(members: &[Member], at: usize) -> AppMargin {
     let later = |ns: u64| {
         let mut members = members.to_vec();
         members[at].jitter = members[at].jitter.saturating_add(ns);
-        // Its own response is as much longer.
+        // Its own response becomes longer by the same amount.
         members[at].blocking = members[at].blocking.saturating_add(ns);
         members
     };

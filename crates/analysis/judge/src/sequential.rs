@@ -95,7 +95,7 @@ fn outcome_at(claim: &Claim, cell: &CellJudgement, look: u64, growth: f64) -> Ou
         Quantity::Episodes { per_second, .. } => {
             let Some(rate) = cell.estimate else { return Outcome::Inconclusive };
             let count = cell.episodes.map_or(0.0, |e| e.count as f64) * growth;
-            // A time after which the recorded count equals this rate. Without an episode the bound determines the time.
+            // The time for which the recorded count gives this rate. Without an episode, the bound determines it.
             let seconds = match cell.upper {
                 _ if rate > 0.0 => count / rate,
                 Some(upper) => expected_upper(0.0, sure) / upper * growth,

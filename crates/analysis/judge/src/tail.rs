@@ -147,7 +147,7 @@ fn bins(samples: &Samples) -> Option<Vec<Bin>> {
     let exact = unplaced.is_none() && hidden_from_ns.is_none() && samples.uncounted == 0 && below_ns == 0;
     let edges: fn(u64, u64) -> (u64, u64) = match above_ns {
         0 => |low, high| (low, high.saturating_add(1)),
-        // From the first whole microsecond of the bin to one past the last.
+        // The range from the first whole microsecond of the bin to one past the last.
         999 => |low, high| (low.div_ceil(MICRO) * MICRO, (high / MICRO).saturating_add(1).saturating_mul(MICRO)),
         _ => return None,
     };

@@ -122,7 +122,7 @@ impl Flags {
             [i, n, l, c, p, _lazy_depth, m] => (i, n, Some(l), c, p, Some(m)),
             _ => return None,
         };
-        // Dovetail (Xenomai, EVL): the out-of-band stage, in whatever context.
+        // Dovetail (Xenomai, EVL): `~` is the out-of-band stage, in any context.
         let context = if context == b'~' { None } else { Some(context_letter(context)?) };
         let mut flags = Flags { context, ..Flags::default() };
         match irqs {
@@ -130,7 +130,7 @@ impl Flags {
             b'd' => flags.irqs_off = Some(true),
             b'D' => (flags.irqs_off, flags.bh_off) = (Some(true), Some(true)),
             b'b' => (flags.irqs_off, flags.bh_off) = (Some(false), Some(true)),
-            // Dovetail: off in hardware, alone or for the in-band stage as well.
+            // Dovetail: interrupts are off in hardware, alone or for the in-band stage as well.
             b'|' | b'*' => flags.irqs_off = Some(true),
             b'X' => {}
             _ => return None,

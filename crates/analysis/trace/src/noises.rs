@@ -34,7 +34,7 @@ impl Noises {
 /// Names the CPU with the longest single noise, and the CPU with the most noise together with what was counted there.
 pub fn worst_noise(cpus: &BTreeMap<u32, Noises>) -> Option<String> {
     let (single_cpu, single) = cpus.iter().max_by_key(|(cpu, row)| (row.max_single_us, std::cmp::Reverse(**cpu)))?;
-    // Noise as parts of 10^7 of the time, of which the tables show as many decimals.
+    // Noise in units of 10⁻⁷ of the time, the resolution of the tables.
     const WHOLE: u128 = 10_000_000;
     let part = |row: &Noises| u128::from(row.noise_us) * WHOLE / u128::from(row.runtime_us.max(1));
     let (cpu, most) = cpus.iter().max_by_key(|(cpu, row)| (part(row), std::cmp::Reverse(**cpu)))?;
@@ -80,7 +80,8 @@ fn more(cpus: &BTreeMap<u32, Noises>, cpu: u32, row: &Noises) -> String {
         counts.sort_unstable();
         counts.get(counts.len() / 2).copied()
     };
-    // So many that each had a small part of the longest noise do not explain that one, and too few do not explain the sum.
+    // Noises so numerous that each was a small part of the longest one do not explain it, and too few do not explain
+    // the sum.
     const PART: u64 = 100;
     let is_enough = |count: u64| {
         let each = row.noise_us / count.max(1);

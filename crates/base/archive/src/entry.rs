@@ -59,7 +59,7 @@ impl<'a, R: Read> Entry<'a, R> {
                 other => return Err(refused(kind_of(other).into())),
             };
             let path = path(&name, limits).map_err(&refused)?;
-            // The root directory that was packed.
+            // The entry of the packed root directory itself.
             if path == Path::new("") && content.is_none() {
                 long = None;
                 continue;

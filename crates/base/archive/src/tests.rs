@@ -165,13 +165,13 @@ fn hostile_names_are_refused() {
 fn limits_hold() {
     let many: Vec<u8> = (0..21).flat_map(|n| file(&format!("f{n}"), b"")).collect();
     assert!(refusal(&ended(many), FEW).contains("more than 20 files"));
-    // A stated size, the bytes sent, and the compressed archive.
+    // Limits apply to a stated size, to the bytes sent, and to the compressed archive.
     let mut said = Vec::new();
     add(&mut said, b"big", EntryType::Regular, 3 << 30, b"");
     assert!(refusal(&said, FEW).contains("`big` makes the archive larger than 1 MiB"));
     let halves = [file("a", &vec![0; 600 << 10]), file("b", &vec![0; 600 << 10])].concat();
     assert!(refusal(&gzip(&halves), FEW).contains("`b` makes the archive"));
-    // Empty entries without end.
+    // Endless empty entries.
     let mut nothing = Vec::new();
     add(&mut nothing, b"./", EntryType::Directory, 0, b"");
     refusal(&nothing.repeat(8192), FEW);

@@ -19,8 +19,8 @@ pub(crate) fn open(dir: BorrowedFd<'_>, path: &Path, flags: OFlags, mode: Mode) 
     let flags = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
     match openat2(dir, path, flags, mode, resolve) {
-        // A seccomp filter returns EPERM for an unknown call; if the file itself was refused, opening it by components
-        // is refused too.
+        // A seccomp filter returns EPERM for a call that it does not know. If access to the file itself was refused,
+        // opening it by components is refused too.
         Err(Errno::NOSYS | Errno::PERM) => by_names(dir, path, flags, mode),
         opened => opened,
     }

@@ -32,14 +32,15 @@ impl Dir {
         let (name, path) = self.named(&name);
         let _as = self.assume(&path)?;
         let (parent, _) = self.parent(name).map_err(Error::io("create", &path))?;
-        // A unique name, so that two writers of the same file do not collide, and a short one, so that a long file name
+        // The name is unique, so that two writers of the same file do not collide, and short, so that a long file name
         // still fits.
         for _ in 0..8 {
             let temporary = [b".", &random()[..], b".new"].concat();
             let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             match openat(&parent, &temporary[..], flags, FILE_MODE) {
                 Ok(fd) => {
-                    // For [`Dir::remove_stale_drafts`]; a file system without locks never has stale drafts.
+                    // The lock is for [`Dir::remove_stale_drafts`]. On a file system without locks, no draft is ever
+                    // stale.
                     let _ = flock(&fd, FlockOperation::NonBlockingLockExclusive);
                     let (dir, name) = (self.clone(), name.to_owned());
                     return Ok(Draft { dir, parent, file: File::from(fd), temporary, name, published: false });
@@ -135,7 +136,7 @@ impl Seek for Draft {
 impl Drop for Draft {
     fn drop(&mut self) {
         if !self.published {
-            // Incomplete and useless; if removal fails, the next draft of that name replaces it.
+            // The draft is incomplete and useless. If it cannot be removed, the next draft of that name replaces it.
             let _as = self.dir.assume(self.dir.path());
             let _ = unlinkat(&self.parent, &self.temporary[..], AtFlags::empty());
         }

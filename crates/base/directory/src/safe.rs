@@ -38,7 +38,7 @@ pub(crate) fn follow(path: &Path) -> Result<OwnedFd, Error> {
     walk(path, false, |stat, shown, last| {
         let (from, to) = (std::mem::replace(&mut before, stat.st_uid), stat.st_uid);
         if from == 0 || from == to || is_unmapped(from) {
-            // In a directory of root's that is writable by others, they can rename root's own entries.
+            // In a directory of root's that others may write to, they can rename root's own entries.
             let is_roots = to == 0 && FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
             return if is_roots && !last { writable_by_others(stat, shown, false) } else { Ok(()) };
         }

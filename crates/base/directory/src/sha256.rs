@@ -35,7 +35,7 @@ fn hex(sum: &[u8]) -> String {
 mod tests {
     #[test]
     fn the_sum_is_the_published_one() {
-        // FIPS 180-4, example of one block.
+        // The one-block example of FIPS 180-4.
         let abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         assert_eq!(super::of_bytes(b"abc"), abc);
         assert_eq!(super::of(&b"abc"[..]).unwrap(), abc);

@@ -44,7 +44,7 @@ impl Staging {
 
 impl Drop for Staging {
     fn drop(&mut self) {
-        // Incomplete and useless; the caller reports the earlier error.
+        // The directory is incomplete and useless. The caller reports the earlier error.
         let _ = self.parent.remove_all(&self.temporary);
     }
 }

@@ -63,8 +63,8 @@ pub(crate) fn make(folder: &Path, prefix: &[u8], whose: Whose) -> Result<(Dir, D
         let name = OsString::from_vec([prefix, &random()[..]].concat());
         let dir = Dir::create(&folder.join(&name), whose)?;
         let parent = dir.above()?;
-        // Between creation and locking it looks stale to others. A file system without locks never has stale
-        // directories.
+        // Between creation and locking, the directory looks stale to other processes. On a file system without locks,
+        // none is ever stale.
         let is_ours = dir.lock(true).unwrap_or(true) && parent.kind(&name)?.is_some();
         made = Some((dir, parent, name));
         if is_ours {

@@ -117,7 +117,7 @@ impl Journal {
         let folder = File::open(&self.folder).map_err(failed(&self.folder))?;
         match lock(&folder, Share::Shared, self.patience, &mut |_| {}) {
             Err(e) if e.kind() == io::ErrorKind::TimedOut => return Err(failed(&self.folder)(e)),
-            // A file system without locks.
+            // The file system may have no locks.
             Ok(()) | Err(_) => {}
         }
         let owner = Owner::this_process().map_err(failed(Path::new("/proc/self/stat")))?;
@@ -151,7 +151,7 @@ impl Journal {
             fs::read_dir(&self.folder).into_iter().flatten().flatten().map(|e| e.path()).collect();
         found.sort();
         if alone {
-            // Left by a process killed while writing the entry: it had not made the change yet.
+            // Left by a process that was killed while it wrote the entry, before it made the change.
             let is_half = |path: &&PathBuf| path.extension().is_some_and(|e| e == ASIDE);
             found.iter().filter(is_half).for_each(|path| drop(fs::remove_file(path)));
         }
@@ -174,7 +174,7 @@ impl Lease {
         }
         let (_, failed) = undo_all(&self.undo);
         if failed.is_empty() {
-            // It may be gone already, if another process recovered it.
+            // The entry may be gone already, if another process recovered it.
             let _ = fs::remove_file(&self.path);
             return Ok(());
         }

@@ -96,7 +96,7 @@ impl Register {
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let file = rustix::fs::openat(&folder, &new, flags, Mode::from_raw_mode(0o644))?;
         rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive)?;
-        // With its lock, and seen by those that watch.
+        // The file appears with its lock held, and watchers notice it.
         rustix::fs::renameat(&folder, &new, &folder, &name)?;
         Ok(Register { folder, watch, name, _file: file, limited: None })
     }

@@ -62,7 +62,7 @@ pub fn ln_beta_tails(a: f64, b: f64, x: f64, y: f64) -> Tails {
     if y == 0.0 {
         return Tails { ln_lower: 0.0, ln_upper: f64::NEG_INFINITY };
     }
-    // Compute the tail without the mean; the other is its complement.
+    // Computes the tail that does not contain the mean; the other one is its complement.
     let below_mean = x <= (a + 1.0) / (a + b + 2.0);
     let (a, b, x, y) = if below_mean { (a, b, x, y) } else { (b, a, y, x) };
     let ln_tail = match a.min(b) > LARGE {

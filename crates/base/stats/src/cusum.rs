@@ -280,7 +280,7 @@ mod tests {
     fn false_alarms_come_at_the_rate_asked_for() {
         for phi in [0.0, 0.5] {
             let alarms: usize = (0..150).map(|seed| watch(&series(395, phi, seed, |_| 0.0), 365.0).shifts.len()).sum();
-            // Expected in 150 years at one alarm a year: 150 ± 12.
+            // At one alarm a year, 150 ± 12 are expected in 150 years.
             assert!((105..=195).contains(&alarms), "{phi} {alarms}");
         }
     }

@@ -80,7 +80,7 @@ pub fn expected_upper(events: f64, confidence: f64) -> f64 {
     if !(events >= 0.0 && events.is_finite() && needed.is_finite() && needed > 0.0) {
         return f64::INFINITY;
     }
-    // It grows with the expected number.
+    // The evidence grows with the expected number.
     let rejected = |expected: f64| ln_e_below(events, expected) >= needed;
     bisected(events, 2.0 * events + 16.0 * needed + 64.0, rejected).unwrap_or(f64::INFINITY)
 }
@@ -92,7 +92,7 @@ pub fn expected_lower(events: f64, confidence: f64) -> f64 {
     if !(events > 0.0 && events.is_finite() && needed.is_finite() && needed > 0.0) {
         return 0.0;
     }
-    // It falls with the expected number.
+    // The evidence falls with the expected number.
     bisected(0.0, events, |expected| ln_e_above(events, expected) < needed).unwrap_or(0.0)
 }
 
@@ -156,7 +156,7 @@ mod tests {
             above += i32::from(erred.1);
         }
         assert!(below <= runs / 20 && above <= runs / 20, "{below} {above}");
-        // It has some power too.
+        // The test has some power too.
         assert!(below > runs / 40 && above > runs / 80, "{below} {above}");
     }
 

@@ -102,7 +102,7 @@ fn skewness(shape: f64) -> f64 {
 /// Returns `None` as for [`gev_moments`], and if the likelihood has no maximum with ξ > −1.
 pub fn gev_fit(maxima: &[f64]) -> Option<(Gev, f64)> {
     let start = gev_moments(maxima)?;
-    // In units of the first fit, so that one step size suits all three parameters.
+    // The parameters are in units of the first fit, so that one step size suits all three.
     let of = |p: &[f64; 3]| {
         let [location, ln_scale, shape] = *p;
         Gev { location: start.location + start.scale * location, scale: start.scale * ln_scale.exp(), shape }

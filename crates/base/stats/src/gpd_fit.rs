@@ -91,7 +91,7 @@ impl Values {
     ///
     /// Returns `None` if the likelihood has no maximum with ξ > −1.
     pub fn fit(&self) -> Option<GpdFit> {
-        // From just above −1/max through 0 to far above 1/mean, denser near the ends.
+        // The grid ranges from just above −1/max through 0 to far above 1/mean, and is denser near the ends.
         let negative = (1..=40).rev().map(|i| ((-0.25 * f64::from(i)).exp_m1()) / self.reach);
         let positive = (0..=40).map(|i| (-9.0 + 0.45 * f64::from(i)).exp() / self.mean);
         let grid: Vec<f64> = negative.chain(positive).collect();

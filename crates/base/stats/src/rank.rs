@@ -48,7 +48,7 @@ pub fn quantile_rank_bounds_clustered(n: u64, theta: f64, q: f64, confidence: f6
     let effective = (n as f64 * theta).floor() as u64;
     let fewer = quantile_rank_bounds(effective, q, confidence);
     let stretch = |above: u64| above as f64 * (n as f64 / effective as f64);
-    // Round away from the quantile on either side: fewer samples above the upper bound, more above the lower one.
+    // Rounds away from the quantile on either side: fewer samples above the upper bound, more above the lower one.
     let upper = fewer.upper.map(|r| n - (stretch(effective - r).floor() as u64).min(n));
     let lower = fewer.lower.map(|r| n.saturating_sub(stretch(effective - r).ceil() as u64)).filter(|&r| r > 0);
     RankBounds {

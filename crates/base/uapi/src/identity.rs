@@ -62,8 +62,8 @@ impl Identity {
         if (now.uid, now.gid) != (self.uid, self.gid) {
             return Err(Error::from_errno("setfsuid", on(), Errno::PERM));
         }
-        // With SECBIT_NO_SETUID_FIXUP they stay (capabilities(7)), and the thread would still be root under another
-        // user's ID.
+        // With SECBIT_NO_SETUID_FIXUP these capabilities stay (capabilities(7)), and the thread would still be root
+        // under another user's ID.
         let over_files = CapabilitySet::DAC_OVERRIDE | CapabilitySet::DAC_READ_SEARCH | CapabilitySet::FOWNER;
         let held = capabilities(None).map_err(|errno| Error::from_errno("capget", "this thread", errno))?.effective;
         if self.uid != 0 && held.intersects(over_files) {

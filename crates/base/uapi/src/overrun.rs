@@ -58,7 +58,7 @@ pub fn watch_overruns() -> Result<Overruns, Error> {
 
 impl Drop for Overruns {
     fn drop(&mut self) {
-        // Cannot fail; the signal would only be handled.
+        // Blocking a valid signal cannot fail. If it did, the signal would just be handled.
         let _ = mask(libc::SIG_BLOCK);
         WATCHERS.fetch_sub(1, Relaxed);
         WATCHED.with(|watched| watched.store(false, Relaxed));

@@ -37,7 +37,7 @@ pub struct PerfAttr {
     pub reserved: u16,
 }
 
-// From include/uapi/linux/perf_event.h: _IO('$', n).
+// _IO('$', n) of include/uapi/linux/perf_event.h.
 const ENABLE: libc::Ioctl = 0x2400u32 as libc::Ioctl;
 const DISABLE: libc::Ioctl = 0x2401u32 as libc::Ioctl;
 const SET_OUTPUT: libc::Ioctl = 0x2405u32 as libc::Ioctl;
@@ -163,7 +163,7 @@ impl PerfRing {
             self.copy(tail, &mut header);
             let length = usize::from(u16::from_ne_bytes([header[6], header[7]]));
             if length < HEADER || length as u64 > head.wrapping_sub(tail) {
-                // Not a record written by the kernel.
+                // The kernel did not write this record.
                 tail = head;
                 break;
             }

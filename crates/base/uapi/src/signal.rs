@@ -218,7 +218,7 @@ mod tests {
                 libc::sigpending(set.as_mut_ptr()) == 0 && libc::sigismember(set.as_ptr(), number) == 1
             }
         };
-        // If it were not blocked, it would end this process.
+        // If the signal were not blocked, it would end this process.
         let thread = with_all_blocked(|| std::thread::spawn(move || (pending(libc::SIGUSR2), wait(&usr2, None))));
         assert_eq!(thread.join().unwrap(), (true, Waited::Signal(Sig::Usr2)));
         // SAFETY: only the current mask is read, into a set that the call initialises.

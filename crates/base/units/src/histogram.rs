@@ -42,7 +42,7 @@ pub fn bins_of_steps(largest: u64, step: u64, count: u64, mut each: impl FnMut(u
     let value = |j: u64| largest.saturating_sub(j.saturating_mul(step));
     let mut left = count;
     while left > 0 {
-        // Go up from the smallest value; `n` is the number of values that fall in its bin.
+        // Goes up from the smallest value; `n` is the number of values that fall in its bin.
         let smallest = value(left - 1);
         let bin = bin_index(smallest);
         let n = ((bin_high(bin) - smallest) / step + 1).min(left);
@@ -108,7 +108,7 @@ impl Histogram {
     pub fn from_bins(bins: Vec<u64>, min: u64, max: u64, sum: u128) -> Histogram {
         let mut bins = bins;
         bins.truncate(bins.iter().rposition(|&c| c > 0).map_or(0, |last| last + 1).min(BINS));
-        // One histogram is kept for every load and CPU until the run ends, 59 KB each without this.
+        // One histogram is kept for every load and CPU until the run ends. Without this each takes 59 KB.
         bins.shrink_to_fit();
         let count = bins.iter().sum();
         let first = bins.iter().position(|&c| c > 0);

@@ -98,7 +98,7 @@ impl Waits {
     fn insert(&mut self, id: u64, wait: Wait) -> bool {
         match self.asleep_until {
             None => {
-                // It may be started before the program blocks the signals for which it waits.
+                // The watchdog may start before the program blocks the signals that it waits for.
                 let builder = thread::Builder::new().name("watchdog".into()).stack_size(256 << 10);
                 let started = punctual_uapi::with_all_blocked(|| builder.spawn(watch));
                 if started.is_err() {
@@ -250,7 +250,8 @@ fn watch() {
         let now = Instant::now();
         let first = waits.all.iter().filter(|(_, wait)| wait.over.is_none()).min_by_key(|(_, wait)| wait.end);
         let over = first.filter(|(_, wait)| wait.end <= now).map(|(id, wait)| (*id, wait.action, wait.part.clone()));
-        // Job control, a debugger or a paused guest: nothing else could make progress either.
+        // The watchdog overslept because of job control, a debugger or a paused guest: nothing else could make progress
+        // either.
         if waits.asleep_until.is_some_and(|until| now > until + OVERSLEPT) {
             waits.asleep_until = Some(now);
             waits.all.values_mut().for_each(|wait| wait.end = wait.end.max(now + GRACE));
@@ -269,7 +270,7 @@ fn watch() {
         };
         waits = state();
         waits.asleep_until = Some(Instant::now());
-        // It may have ended, or made progress, meanwhile.
+        // The wait may have ended, or made progress, meanwhile.
         let Some(wait) = waits.all.get_mut(&id).filter(|wait| wait.end <= Instant::now() && wait.part == part) else {
             continue;
         };
@@ -293,7 +294,7 @@ fn watch() {
         match action {
             Action::KillChild(pid) => {
                 wait.over = Some(why);
-                // Descendants too, because they hold the other end of the child's pipes.
+                // Kills descendants too, because they hold the other end of the child's pipes.
                 descendants(pid).into_iter().chain([pid]).for_each(kill);
                 // A child that does not die still blocks its waiter.
                 let what = format!("{}, killed,", wait.what);

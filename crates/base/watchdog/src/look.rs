@@ -85,7 +85,7 @@ impl Look {
         let before: Vec<Thread> = all(pids).into_iter().filter(|thread| thread.tid != me).collect();
         let real_time: Vec<Thread> = all(&everyone()).into_iter().filter(|thread| thread.stat.policy != 0).collect();
         thread::sleep(BETWEEN);
-        // What starts and ends processes makes progress, although its threads may be asleep each time.
+        // A process that starts and ends others makes progress, although its threads may be asleep each time.
         look.computes = pids.first().is_some_and(|pid| descendants(*pid).iter().any(|now| !pids.contains(now)));
         for old in &before {
             let Some(new) = Thread::of(old.pid, old.tid) else {
@@ -100,14 +100,14 @@ impl Look {
                 }
                 ('R', 'R') if share < STARVED => match holder(&real_time, stat.processor, *tid) {
                     Some(holder) => look.starved.push(starved(&new, share, &holder)),
-                    // Beside many ordinary threads its turn may not have come.
+                    // Among many ordinary threads, it may not have had its turn yet.
                     None => look.computes = true,
                 },
                 ('D', 'D') if share == 0.0 => {
                     look.waiting
                         .push(format!("thread {tid} ({name}) waits for a disk or a driver: `cat /proc/{tid}/stack`"));
                 }
-                // Reads and writes count: between two of them it has no turn either.
+                // Reads and writes count too: between two of them it may not have its turn either.
                 ('R' | 'D', _) | (_, 'R' | 'D') => look.computes = true,
                 ('Z' | 'X', _) => {}
                 _ if share >= STARVED || matches!(stat.state, 'Z' | 'X') => look.computes = true,

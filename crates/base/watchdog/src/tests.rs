@@ -25,7 +25,7 @@ fn what_does_not_end_is_named_and_ended() {
     let short = Duration::from_millis(300);
     for (script, word) in [
         ("exec sleep 600", "sh takes longer than 300 ms"),
-        // The child of the shell holds the pipe too.
+        // The shell's child holds the pipe open too.
         ("sleep 600 & exec sleep 600", "sh takes longer than 300 ms"),
         ("kill -STOP $$", "(sh) is stopped: `kill -CONT "),
     ] {

@@ -41,8 +41,8 @@ impl<'s> Watch<'s> {
 
     pub fn end(self) -> Conditions {
         self.over.store(true, Relaxed);
-        // Wakes the sampling thread for a last reading. If the repetition took less than half a second, it is the only
-        // one.
+        // Wakes the sampling thread for a last reading. It is the only one if the repetition took less than half a
+        // second.
         self.sampler.iter().for_each(|s| s.thread().unpark());
         let mut sums = self.sampler.and_then(|s| s.join().ok()).unwrap_or_default();
         if sums.is_empty() {

@@ -1,7 +1,7 @@
-/* What every adapter of the event suite shares: the line protocol (docs/backends.md) and the book of arrivals.
+/* Code shared by all adapters of the event suite: the line protocol (docs/backends.md) and the record of arrivals.
  *
- * An adapter is a program linked with a co-kernel's libraries. It reads one request a line from stdin and answers on stdout; while a
- * test runs it writes nothing, and hands its arrivals on afterwards. It counts nothing and judges nothing.
+ * An adapter is a program linked with a co-kernel's libraries. It reads one request per line from stdin and answers on
+ * stdout. It writes nothing while a test runs, and prints the arrivals afterwards. It neither counts nor judges them.
  */
 #ifndef PUNCTUAL_ADAPTER_H
 #define PUNCTUAL_ADAPTER_H
@@ -13,27 +13,27 @@
 
 #define PUNCTUAL_PROTOCOL 1
 
-/* One test, as it is asked for. */
+/* A requested test. */
 struct plan {
 	char test[64];
 	uint64_t interval_ns; /* 0: no grid */
 	uint64_t events;
 	uint64_t deadline_ns;
 	int priority;
-	int cpu; /* -1: any */
+	int cpu; /* -1: any CPU */
 };
 
-/* One arrival: number of the first event, how many came together, how late the first was. */
+/* An arrival: the number of the first event, how many arrived together, and how late the first one was. */
 struct arrival {
 	uint64_t number, count, lateness_ns;
 };
 
-/* Written by the real-time task, read when that has ended. */
+/* Written by the real-time task, and read after that task has ended. */
 struct book {
 	struct arrival *arrivals;
-	uint64_t room, used, missed; /* missed: arrivals without room */
+	uint64_t room, used, missed; /* missed: arrivals for which there was no room */
 	uint64_t sent, overflowed;
-	int64_t faults, switches; /* -1: not known */
+	int64_t faults, switches; /* -1: unknown */
 	char note[256];
 };
 
@@ -54,7 +54,7 @@ static inline void book_arrival(struct book *b, uint64_t number, uint64_t count,
 	a->lateness_ns = lateness_ns;
 }
 
-/* Lateness of `now` against `due`; 0 where it is early. */
+/* Returns how late `now` is; 0 if it is not later than `due`. */
 static inline uint64_t late(uint64_t now, uint64_t due)
 {
 	return now > due ? now - due : 0;
@@ -72,12 +72,12 @@ static inline int failed(struct answer *a, const char *what, int error)
 	return -1;
 }
 
-/* What the adapter's own file has: its name, facts (`fact KEY VALUE` lines), and the tests. 0: the book holds the result. */
+/* Defined by each adapter: name, facts (`fact KEY VALUE` lines) and tests. 0: the book holds the result. */
 extern const char *adapter_name;
 void adapter_facts(void);
 int adapter_run(const struct plan *plan, struct book *book, struct answer *answer);
 
-/* `run TEST key=value …`; what is not named stays at its default. 0: it was understood. */
+/* Parses `run TEST key=value …`; missing keys keep their defaults. Returns 0 if the line is valid. */
 static int read_plan(char *line, struct plan *p)
 {
 	memset(p, 0, sizeof(*p));
@@ -104,7 +104,7 @@ static int read_plan(char *line, struct plan *p)
 			p->priority = atoi(value);
 		else if (!strcmp(word, "cpu"))
 			p->cpu = atoi(value);
-		/* A key of a newer protocol: passed over. */
+		/* Keys of a newer protocol are ignored. */
 	}
 	return p->events > 0 && p->events <= (1u << 28) ? 0 : -1;
 }
@@ -118,7 +118,7 @@ static void answer_run(const struct plan *p)
 		printf("failed malloc of %llu arrivals\n", (unsigned long long)b.room);
 		return;
 	}
-	/* Written, so that its pages are there. */
+	/* Written to, so that the pages are mapped. */
 	memset(b.arrivals, 0xff, b.room * sizeof(*b.arrivals));
 	if (adapter_run(p, &b, &why)) {
 		printf("%s\n", why.text);
@@ -141,7 +141,6 @@ static void answer_run(const struct plan *p)
 	free(b.arrivals);
 }
 
-/* The adapter's main loop. */
 static int adapter_main(void)
 {
 	char line[512];

@@ -1,4 +1,4 @@
-/* EVL (Xenomai 4), libevl. Built by: cc $(pkg-config --cflags evl) evl.c $(pkg-config --libs evl). */
+/* EVL (Xenomai 4), libevl. Build: cc $(pkg-config --cflags evl) evl.c $(pkg-config --libs evl). */
 #define _GNU_SOURCE
 #include "adapter.h"
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* EVL_CONTROL_DEV of evl/control-abi.h: there while the core runs. */
+/* EVL_CONTROL_DEV of evl/control-abi.h; exists while the core runs. */
 #define CONTROL "/dev/evl/control"
 
 const char *adapter_name = "evl";
@@ -35,7 +35,7 @@ static uint64_t now(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* isw of struct evl_thread_state: switches to the in-band stage; since the loop began they are unwanted. */
+/* isw of struct evl_thread_state: switches to the in-band stage, unwanted in the loop. */
 static int64_t mode_switches(int thread)
 {
 	struct evl_thread_state state;
@@ -53,7 +53,7 @@ static struct timespec instant(uint64_t ns)
 	return (struct timespec){ (time_t)(ns / 1000000000u), (long)(ns % 1000000000u) };
 }
 
-/* A timer that expires first at `first`, then every interval; -1 where there is none, and the work says why. */
+/* Returns a timer that expires at `first` and then every interval; -1: the work has the error. */
 static int start_timer(struct work *w, uint64_t first)
 {
 	int timer = evl_new_timer(EVL_CLOCK_MONOTONIC);
@@ -67,7 +67,7 @@ static int start_timer(struct work *w, uint64_t first)
 	return timer;
 }
 
-/* Waits for the next events: by the timer where there is one, else until `due`. How many came; 0: the work says why. */
+/* Waits for the timer, or without one until `due`. Returns the number of events; 0: the work has the error. */
 static uint64_t next(struct work *w, int timer, uint64_t due)
 {
 	uint64_t count = 1;
@@ -83,7 +83,7 @@ static uint64_t next(struct work *w, int timer, uint64_t due)
 	return w->error ? 0 : count;
 }
 
-/* Periodic releases by an EVL timer, alarms by evl_sleep_until. */
+/* Periodic releases use an EVL timer, alarms use evl_sleep_until. */
 static void loop(struct work *w, int thread)
 {
 	const struct plan *p = w->plan;

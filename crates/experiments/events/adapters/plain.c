@@ -1,4 +1,4 @@
-/* The smallest adapter: plain Linux. It shows how one is written, and tests adapter.h; the suite itself uses the posix backend. */
+/* The smallest adapter, for plain Linux: an example and a test of adapter.h. The suite uses the posix backend. */
 #define _GNU_SOURCE
 #include "adapter.h"
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* RTAI by LXRT (rtai_lxrt.h). Built by: cc $(rtai-config --lxrt-cflags) rtai.c $(rtai-config --lxrt-ldflags). */
+/* RTAI with LXRT (rtai_lxrt.h). Build: cc $(rtai-config --lxrt-cflags) rtai.c $(rtai-config --lxrt-ldflags). */
 #include "adapter.h"
 #include <errno.h>
 #include <rtai_lxrt.h>
@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* There while rtai_sched.ko is loaded. */
+/* Exists while rtai_sched.ko is loaded. */
 #define SCHEDULER "/proc/rtai/scheduler"
 
 const char *adapter_name = "rtai";
@@ -22,18 +22,18 @@ static uint64_t alarm_at(uint64_t number, uint64_t interval)
 	return (number + 1) * interval + quarters[number % 8] * interval / 4;
 }
 
-/* Mode switches stay unknown: LXRT tells none of its own. */
+/* Mode switches remain unknown, because LXRT does not report them. */
 int adapter_run(const struct plan *p, struct book *b, struct answer *a)
 {
 	int is_alarm = !strcmp(p->test, "alarms");
 	if (!p->interval_ns || (strncmp(p->test, "periodic", 8) && !is_alarm))
 		return unsupported(a, "the RTAI adapter has periodic and alarms");
-	/* Asked first: without RTAI's modules its calls answer what happens to be on the stack (rtai_lxrt() in asm/rtai_lxrt.h). */
+	/* Checked first: without RTAI's modules its calls return whatever is on the stack (rtai_lxrt() in asm/rtai_lxrt.h). */
 	if (access(SCHEDULER, F_OK))
 		return unsupported(a, "no " SCHEDULER ": boot an RTAI kernel and load rtai_hal and rtai_sched (insmod, as root)");
 	if (p->cpu > 30)
 		return unsupported(a, "RTAI's set of CPUs is an int: --cpu up to 30");
-	/* RTAI counts priorities downwards: 0 is the highest. */
+	/* In RTAI, 0 is the highest priority. */
 	RT_TASK *task = rt_task_init_schmod(nam2num("PNCTL"), 99 - p->priority, 0, 0, SCHED_FIFO,
 					    p->cpu >= 0 ? 1 << p->cpu : 0xff);
 	if (!task)
@@ -45,7 +45,7 @@ int adapter_run(const struct plan *p, struct book *b, struct answer *a)
 	uint64_t first = rt_get_time_ns() + 1000000;
 	for (uint64_t n = 0; n < p->events;) {
 		uint64_t due = first + (is_alarm ? alarm_at(n, p->interval_ns) : n * p->interval_ns);
-		/* RTE_TMROVRN: it has passed already, and comes at once. */
+		/* RTE_TMROVRN: the time has passed already, and the call returns at once. */
 		if (rt_sleep_until(nano2count(due)) == RTE_UNBLKD) {
 			why = "rt_sleep_until: the task was unblocked before its time (RTE_UNBLKD), a signal does that";
 			break;

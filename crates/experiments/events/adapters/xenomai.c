@@ -1,5 +1,6 @@
-/* Xenomai 3 by the alchemy interface (alchemy/task.h, timer.h, queue.h of libalchemy): the Cobalt core, or Mercury, which is the same
- * interface over plain Linux. Built by: cc $(xeno-config --skin=alchemy --cflags) xenomai.c $(xeno-config --skin=alchemy --ldflags). */
+/* Xenomai 3 with the Alchemy API (alchemy/task.h, timer.h, queue.h of libalchemy): the Cobalt core, or Mercury, which
+ * provides the same API on plain Linux.
+ * Build: cc $(xeno-config --skin=alchemy --cflags) xenomai.c $(xeno-config --skin=alchemy --ldflags). */
 #include "adapter.h"
 #include <alchemy/queue.h>
 #include <alchemy/task.h>
@@ -20,7 +21,7 @@ void adapter_facts(void)
 #endif
 }
 
-/* What a task is given, and what it gives back. */
+/* Input and results of a task. */
 struct work {
 	const struct plan *plan;
 	struct book *book;
@@ -29,7 +30,7 @@ struct work {
 	int error;
 };
 
-/* Switches to Linux, unwanted since the loop began. Only Cobalt's struct threadobj_stat has them: Mercury has nowhere to switch to. */
+/* Switches to Linux, unwanted in the loop. Only Cobalt counts them, in struct threadobj_stat. */
 static int64_t mode_switches(void)
 {
 #ifdef CONFIG_XENO_COBALT
@@ -75,7 +76,7 @@ static void periodic(void *arg)
 	end_switches(w, before);
 }
 
-/* Uneven instants, as alarm_at in crates/experiments/events/src/backend.rs. */
+/* Uneven distances, as in alarm_at of crates/experiments/events/src/backend.rs. */
 static uint64_t alarm_at(uint64_t number, uint64_t interval)
 {
 	static const uint64_t quarters[] = { 1, 3, 0, 2, 3, 0, 2, 1 };
@@ -91,7 +92,7 @@ static void alarms(void *arg)
 	for (uint64_t n = 0; n < p->events; n++) {
 		RTIME due = epoch + alarm_at(n, p->interval_ns);
 		int error = rt_task_sleep_until(due);
-		/* ETIMEDOUT: it has passed already, and comes at once. */
+		/* ETIMEDOUT: the time has passed already, and the call returns at once. */
 		if (error && error != -ETIMEDOUT) {
 			w->what = "rt_task_sleep_until";
 			w->error = error;

@@ -170,7 +170,7 @@ pub trait Backend {
 /// Returns the time of alarm `number` after the common start. Alarms are one interval apart on average; two successive
 /// alarms are between one quarter and seven quarters of an interval apart.
 pub fn alarm_at(number: u64, interval: Nanos) -> Nanos {
-    // A fixed order of 0, 1, 2 and 3 quarters of an interval.
+    // A fixed sequence of 0, 1, 2 and 3 quarters of an interval.
     let quarters = [1, 3, 0, 2, 3, 0, 2, 1][(number % 8) as usize];
     Nanos((number + 1) * interval.0 + quarters * interval.0 / 4)
 }

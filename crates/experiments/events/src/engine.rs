@@ -33,7 +33,7 @@ impl Settings {
 
     fn plan<'a>(&self, test: &Test, stop: &'a AtomicBool) -> Plan<'a> {
         let events = if test.is_timed() { (self.share().0 / test.interval.0).clamp(1, MOST) } else { ROUNDS };
-        // The given deadline does not apply to waiting for a mutex or for the CPU.
+        // The configured deadline does not apply to waiting for a mutex or for the CPU.
         let deadline = if test.is_timed() { self.deadline.unwrap_or(test.deadline) } else { test.deadline };
         let Settings { priority, cpu, .. } = *self;
         Plan { test: test.name, interval: test.interval, events, deadline, priority, cpu, stop }

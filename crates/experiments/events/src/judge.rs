@@ -50,7 +50,7 @@ pub(crate) fn judge(test: &Test, observed: Observed) -> SuiteRan {
     let Observed { ledger, sent, page_faults, mode_switches, mut inconclusive, notes } = observed;
     let (counts, lateness) = ledger.close(sent);
     let mut broken = match test.what {
-        // A missed release is a missed deadline that is known by its number, so it affects only the class.
+        // A missed release is a missed deadline, and its number is known, so it affects only the class.
         What::Periodic | What::Faults | What::Alarms => kept(Promise::Counted, &counts),
         _ => kept(test.promise, &counts),
     };
@@ -63,7 +63,7 @@ pub(crate) fn judge(test: &Test, observed: Observed) -> SuiteRan {
         (What::Faults, None) => inconclusive.push("this backend cannot count page faults".into()),
         _ => {}
     }
-    // Without priority inheritance every wait for the mutex is long. A machine that stalls makes a single wait long,
+    // Without priority inheritance every wait for the mutex is long. A stall of the machine makes a single wait long,
     // which affects only the class.
     if test.what == What::Inversion && counts.late * 2 > sent {
         broken.push(format!("{} of {sent} waits were as long as without inheritance", counts.late));

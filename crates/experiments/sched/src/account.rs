@@ -281,7 +281,7 @@ impl Sweep<'_> {
         spent.behind[n] += length;
         if !at_once {
             spent.unclear += length;
-            // Time charged by `advance`.
+            // This time was charged by `advance`.
             let charged = length.min(spent.others);
             spent.others -= charged;
             spent.unclear_others += charged;

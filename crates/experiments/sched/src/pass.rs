@@ -208,7 +208,7 @@ impl Pass<'_> {
 /// Occupies a CPU as an ordinary thread until the time `until`, so that the CPU's fair server begins a period: whatever
 /// the server did before, it then waits until threads starve.
 fn keep_busy(cpu: CpuId, until: Nanos) {
-    // On another CPU it would have less effect, but do no harm.
+    // On another CPU this would have less effect, but do no harm.
     let _ = uapi::set_affinity(0, &CpuList::from_iter([cpu]));
     while monotonic() < until {
         std::hint::spin_loop();

@@ -35,7 +35,7 @@ pub(crate) fn release(start: Nanos, gates: &[(Nanos, &Gate, Thread)]) {
     let mut order: Vec<&(Nanos, &Gate, Thread)> = gates.iter().collect();
     order.arrange_by_key(|(offset, ..)| *offset);
     for (offset, gate, thread) in order {
-        // If this fails, the release is early.
+        // If this fails, the gate opens early.
         let _ = sleep_until(start + *offset);
         gate.open(thread);
     }

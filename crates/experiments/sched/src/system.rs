@@ -66,7 +66,7 @@ fn phase(tick: Nanos, coarse: impl Fn() -> Nanos, now: impl Fn() -> Nanos) -> Na
         if after != before {
             before = after;
             let first = *first.get_or_insert(at.0 % tick.0);
-            // Later than the first by less than half a tick, or earlier.
+            // A tick is later than the first one by less than half a tick, or earlier.
             let later = (at.0 + tick.0 - first) % tick.0;
             least = least.max(if later > tick.0 / 2 { tick.0 - later } else { 0 });
         }

@@ -30,7 +30,7 @@ pub fn turn(record: Result<Option<&Record>, ()>, is_trial: bool, uptime_s: u64, 
     match record {
         _ if !is_trial => Turn::Over,
         Ok(Some(record)) if record.stage == Stage::Committed => Turn::Over,
-        // The record was removed: the loader boots the old kernel again.
+        // The record was removed, so the loader boots the old kernel again.
         Ok(None) => Turn::Over,
         _ if is_late => Turn::Return,
         _ => Turn::Wait,
@@ -52,9 +52,9 @@ pub fn guard(site: &Site) -> Result<(), DeployError> {
     let ours = Path::new("/run/punctual-guard");
     let _ = std::fs::create_dir(ours);
     let _held = match lock::take_if_free(ours) {
-        // The unit and the initramfs both start a guard; the other one was first.
+        // The unit and the initramfs each start a guard; the other one has the lock.
         Ok(None) => return Ok(()),
-        // Two guards are better than none.
+        // Without locks two guards may run, which is better than none.
         held => held.ok(),
     };
     let _ = std::fs::write("/proc/self/oom_score_adj", "-1000");
@@ -71,7 +71,7 @@ pub fn guard(site: &Site) -> Result<(), DeployError> {
             Turn::Return => back(site, &store, &record),
         }
         if let Some(device) = &mut watchdog {
-            // If the watchdog cannot be written to, it resets the machine, which is intended.
+            // If the watchdog cannot be fed, it resets the machine, which is intended.
             let _ = device.write_all(b"\n");
         }
         std::thread::sleep(TURN);

@@ -45,7 +45,7 @@ impl Inventory {
                 (Some(before), Some(now)) => {
                     lost.devices.extend(missing(before, now).map(|name| format!("{kind}: {name}")))
                 }
-                // Unreadable kinds may have lost devices.
+                // If a kind cannot be read, some of its devices may be lost.
                 (None, _) | (Some(_), None) => lost.unknown.push(kind.clone()),
             }
         }

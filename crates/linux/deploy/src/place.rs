@@ -161,7 +161,7 @@ pub(crate) fn remove(site: &Site, record: &Record) -> Result<(), DeployError> {
         }
     }
     for parent in record.parents.iter().rev() {
-        // It may contain other files by now.
+        // The directory may contain other files by now.
         let _ = fs::remove_dir(site.at(parent));
     }
     let above = record.folders.iter().filter_map(|folder| folder.parent()).map(|above| site.at(above));

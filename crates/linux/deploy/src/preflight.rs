@@ -63,7 +63,7 @@ fn processor(site: &Site, before: &Before) -> Check {
     let (id, fix) = ("processor", "use the package for this machine (uname -m)");
     match (site.machine(), before.package.arch) {
         (Some(here), Some(arch)) => {
-            // A 64-bit kernel may run a 32-bit system; the loader's default shows which one is expected.
+            // A 64-bit kernel may run a 32-bit system, so the loader's default decides which one is expected.
             let is_same = here == arch || (here.starts_with("armv") && arch == "armv7l");
             Check::holds(id, is_same, format!("the image is for {arch}, this is {here}"), fix)
         }

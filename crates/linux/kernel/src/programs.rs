@@ -65,7 +65,7 @@ pub fn run(command: &mut Command, input: &[u8], remedy: &'static str) -> Result<
         let started = thread::Builder::new().spawn_scoped(scope, feed);
         let errors = started.and_then(|_| thread::Builder::new().spawn_scoped(scope, move || read(stderr)));
         if errors.is_err() {
-            // Its pipes are closed because the threads could not be started.
+            // Closes its pipes, because the threads that read them could not be started.
             let _ = child.kill();
         }
         Ok((read(stdout), errors?.join()))

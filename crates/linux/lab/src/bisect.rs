@@ -292,7 +292,7 @@ mod tests {
         tree(&folder.path().join("tree"), 12);
         let mut prove = |build: &Path, _: &Path| Ok(proved(build, 6));
         let report = bisect(&plan(folder.path()), &mut prove, &mut |_| ()).unwrap();
-        // 5 and 6 do not build, 7 is bad: the first bad one is any of them.
+        // 5 and 6 do not build and 7 is bad, so any of them can be the first bad one.
         assert_eq!(report.suspects.len(), 3, "{report:?}");
         assert!(report.shown.is_none());
     }

@@ -36,7 +36,7 @@ pub fn compare(
     comparable(a, b)?;
     LabError::make(out)?;
     let group = |options: &LabOptions, name: &str| {
-        // Several boots, even if it is only one: the folders must not depend on the number.
+        // A group has several boots even if it is only one: the directory layout must not depend on the number.
         let folder = out.join(name);
         let folder = if boots == 1 { folder.join("boot-1") } else { folder };
         if let Some(parent) = folder.parent() {
@@ -48,7 +48,7 @@ pub fn compare(
     let name = |options: &LabOptions| options.kernel.release.clone().unwrap_or_else(|| options.kernel.name.clone());
     let (mut first, mut second) = (name(a), name(b));
     if first == second {
-        // The same release, built or booted in two ways.
+        // The same release, built or booted in two ways, needs distinct names.
         (first, second) = (with_append(first, a), with_append(second, b));
     }
     let sides = sides(&a_runs, &b_runs, (first, second));

@@ -45,7 +45,7 @@ fn beside(own: &Path, arch: Arch) -> Vec<PathBuf> {
     };
     let folder = own.parent().unwrap_or(Path::new("/"));
     let mut paths = vec![folder.join(format!("punctual-{arch}"))];
-    // target/release/punctual → target/TRIPLE/release/punctual
+    // For example target/release/punctual → target/TRIPLE/release/punctual.
     if let Some(target) = folder.parent() {
         paths.push(target.join(triple).join("release").join("punctual"));
     }

@@ -42,7 +42,7 @@ pub fn prove(options: &LabOptions, seed: u64, out: &Path, cache: &Cache) -> Resu
 fn boot_into(guest: &Guest, aside: &Path, out: &Path, cache: &Cache) -> Result<Booted, LabError> {
     let booted = vm::boot(guest, cache, Some(aside))?;
     let run = aside.join(RUN.trim_start_matches('/'));
-    // 0 pass, 1 fail, 3 inconclusive: it measured and judged. With any other code there is no result.
+    // 0 (pass), 1 (fail) and 3 (inconclusive) are verdicts. With any other code there is no result.
     if !matches!(booted.exit_code, 0 | 1 | 3) || !run.join("run.json").is_file() {
         let lines: Vec<&str> = booted.console.lines().collect();
         let said = lines[lines.len().saturating_sub(12)..].join("\n");

@@ -48,14 +48,14 @@ pub(crate) fn script(options: &LabOptions, seed: u64, model: &VirtualTime) -> St
     let mut add = |name: &str, value: String| words.extend([name.to_owned(), value]);
     add("--duration", format!("{}ns", options.duration.0));
     add("--warmup", format!("{}ns", options.warmup.0));
-    // A trace would add its own instructions to every figure.
+    // A trace would add its own instructions to every latency.
     add("--trace", "never".into());
     add("--period", format!("{}ns", options.period.0));
     options.priority.iter().for_each(|p| add("--priority", p.to_string()));
     options.deadline.iter().for_each(|d| add("--deadline", format!("{}ns", d.0)));
     options.claims.iter().for_each(|c| add("--claim", c.to_string()));
     loads.into_iter().for_each(|l| add("--load", l));
-    // Its names and numbers are always valid JSON.
+    // The model's names and numbers are always valid JSON.
     add("--virtual-time", serde_json::to_string(model).unwrap_or_default());
     let quoted: Vec<String> = words.iter().map(|w| quote(w)).collect();
     let _ = writeln!(script, "exec {}", quoted.join(" "));

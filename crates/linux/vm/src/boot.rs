@@ -166,7 +166,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // It may have ended already.
+        // The emulator may have ended already.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }

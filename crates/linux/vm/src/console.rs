@@ -88,7 +88,7 @@ pub(crate) fn unpack_files(text: &str, folder: &Path) -> Result<usize, VmError> 
     }
     let packed = STANDARD.decode(&encoded).map_err(|e| VmError::Damaged(e.to_string()))?;
     let mut bytes = Vec::new();
-    // The guest's memory bounds what it can send; this bounds a decompression bomb.
+    // The guest's memory limits what it can send; this limit is for a decompression bomb.
     let mut decoder = GzDecoder::new(&packed[..]).take(1 << 30);
     decoder.read_to_end(&mut bytes).map_err(|e| VmError::Damaged(e.to_string()))?;
     let mut archive = tar::Archive::new(&bytes[..]);

@@ -1,5 +1,5 @@
 #!/bin/busybox sh
-# The first process. What it says to the host begins with the control character RS.
+# The first process. Messages to the host begin with the control character RS.
 /bin/busybox --install -s /bin
 export PATH=/bin HOME=/root TERM=dumb USER=root
 mount -t proc proc /proc
@@ -32,6 +32,7 @@ if [ -n "$there" ]; then
 fi
 say end
 sync
-# Switching off does not wait for what the UART has not sent yet, up to a page; tcsetattr(3) with TCSADRAIN does.
+# Power-off does not wait for what the UART has not sent yet, which is up to a page; tcsetattr(3) with TCSADRAIN
+# does.
 stty -echo </dev/console 2>/dev/null
 poweroff -f

@@ -81,7 +81,7 @@ fn init(guest: &Guest, network: Option<(&Network, u32)>, modules: &[Module]) -> 
         .iter()
         .map(|module| {
             let parameters = match (module.name.as_str(), guest.disk) {
-                // irqmode 2: completion by a timer of the guest.
+                // irqmode 2: a timer of the guest completes the requests.
                 ("null_blk", Disk::Memory { mib }) => {
                     let gb = mib.div_ceil(1024);
                     format!(" memory_backed=1 gb={gb} bs=4096 irqmode=2 completion_nsec=500000 nr_devices=1")

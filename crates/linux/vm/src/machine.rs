@@ -50,7 +50,7 @@ const PC: Facts = Facts {
     arguments: &["-machine", "q35,hpet=off", "-cpu", "max,-rdrand,-rdseed", "-no-reboot"],
     append: &["console=ttyS0,115200"],
     serial_before: 0,
-    // ttyS1 is unconnected; its UART supports loopback.
+    // ttyS1 is not connected; its UART supports loopback.
     serial_after: 1,
     dtb: None,
     disabled_nodes: &[],

@@ -156,7 +156,7 @@ fn add_network(command: &mut Command, guest: &Guest, network: Option<(&Network, 
     };
     let number = network.map_or(1, |(_, number)| number);
     command.args(["-netdev", &back_end]);
-    // romfile: no network boot.
+    // An empty romfile disables network boot.
     command.args(["-device", &format!("virtio-net-pci,netdev=net,romfile=,mac=52:54:00:00:77:{number:02x}")]);
 }
 

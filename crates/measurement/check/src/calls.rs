@@ -46,8 +46,8 @@ impl Call {
         let [first, ..] = self.arguments;
         let masks = match group(self.number) {
             Some(Group::ClockNanosleep) => [u64::MAX, u64::MAX],
-            // A condition variable has two words side by side and changes between them (pthread_cond_wait(3) of glibc).
-            // The operation tells a wait from a wake of the same word.
+            // A condition variable has two adjacent words and alternates between them (pthread_cond_wait(3) of glibc).
+            // The operation distinguishes a wait from a wake on the same word.
             Some(Group::Futex) => [!7, FUTEX_COMMAND],
             Some(Group::Nanosleep | Group::Yield | Group::Signal) => [0, 0],
             _ if first < DESCRIPTORS => [u64::MAX, 0],

@@ -144,7 +144,7 @@ fn occurred(findings: &mut Findings, one: &Looked, occurrence: &Occurrence, sett
     let is_at = |other: Option<u32>| other == Some(occurrence.place);
     let cycles = one.cycles.as_ref();
     let is_release = is_at(cycles.map(|cycles| cycles.place)) || is_at(cycles.and_then(|cycles| cycles.ambiguous_with));
-    // A timeout that runs out now and then is not what releases the thread.
+    // A timeout that expires now and then does not release the thread.
     let is_period = is_at(cycles.map(|cycles| cycles.place))
         && cycles.is_some_and(|cycles| cycles.release == Release::RelativeSleep);
     let what = match occurrence.what {
@@ -157,19 +157,19 @@ fn occurred(findings: &mut Findings, one: &Looked, occurrence: &Occurrence, sett
         return;
     }
     let mut moment = moment(one, occurrence.time, setting.begin);
-    // The wait that ends a cycle belongs to it.
+    // The wait that ends a cycle is part of it.
     if is_release && moment == Moment::Outside {
         moment = Moment::InCycle;
     }
     if moment == Moment::Uncounted {
         return;
     }
-    // Of a thread that waits too seldom to have cycles, each wait may be its release.
+    // If a thread waits too seldom to have cycles, each wait may be its release.
     let is_plain = matches!(what, What::Blocking | What::Futex) && !is_lock(place);
     if is_plain && cycles.is_none() && setting.begin == Begin::Found {
         return;
     }
-    // A thread that only yields never waits, so it has no cycles to be outside of.
+    // A thread that only yields never waits, so nothing it does is outside a cycle.
     if what == What::Yield && cycles.is_none() {
         moment = Moment::InCycle;
     }
@@ -294,7 +294,7 @@ fn overruns(findings: &mut Findings, one: &Looked, setting: &Setting) {
         _ => return,
     };
     let at: Vec<&Waited> = one.waits.iter().filter(|waited| waited.wait.place == cycles.place).collect();
-    // The creation of an observed thread takes much longer, because of the observation.
+    // Creating a thread takes much longer while the creator is observed.
     let creations: Vec<u64> =
         one.thread.occurrences.iter().filter(|one| one.what == What::NewThread).map(|one| one.time).collect();
     let spent = |pair: &[&Waited]| {

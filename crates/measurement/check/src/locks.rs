@@ -95,7 +95,7 @@ impl Locks {
     ) -> Option<()> {
         let (_, offset) = file.functions.first()?;
         let uprobe = Uprobe::define(tracefs, &Journal::of_user(), file.elf.path(), *offset, arguments()?).ok()?;
-        // All have the same arguments, so the same layout.
+        // The arguments of all probes are the same, and so is the layout of their records.
         recorder.set_lock_format(Tracepoint::find(tracefs.root(), UPROBE_GROUP, uprobe.event())?.format);
         recorder.probed(file.elf.id(), *offset);
         let threads: Vec<i32> = recorder.tids().map(|(_, tid)| tid).collect();

@@ -115,12 +115,12 @@ pub fn check(options: &CheckOptions, stop: &AtomicBool) -> Result<Check, CheckEr
         None => Ok(()),
     });
     if let Err(error) = run {
-        // It has not run yet.
+        // The program has not run yet.
         started.into_iter().for_each(Reaped::kill);
         return Err(error);
     }
     let ended = session.observe(options, &mut started, stop);
-    // The events are enabled when the program is executed.
+    // The events are enabled when the program is executed; without any event it was not executed.
     if let (Some(code @ (126 | 127)), 0) = (ended.code, session.recorder.events) {
         let why = match code {
             126 => "permission is missing, or it is not a program for this machine",
@@ -324,7 +324,7 @@ impl Session {
             }
             self.deepen(now);
             let is_gone = match started {
-                // Its status is written before the reaper ends.
+                // The reaper writes the program's status before it ends.
                 Some(program) => {
                     let has_ended = program.has_ended();
                     status = program.status();
@@ -338,7 +338,7 @@ impl Session {
         }
         self.until = monotonic();
         punctual_watchdog::concluding("reading what was recorded");
-        // Settings of threads that still run.
+        // Reads the settings of threads that are still running.
         self.recorder.look(monotonic());
         self.drain(false);
         self.drain(true);
@@ -396,7 +396,7 @@ impl Session {
             && !self.probes.is_withdrawn
         {
             let rate = hits.saturating_mul(1_000_000_000) / since.0.max(1);
-            // A program that starts may allocate much for a moment.
+            // A program may allocate much for a moment when it starts.
             self.busy = if rate > MOST_HITS { self.busy + 1 } else { 0 };
             if self.busy >= BUSY || rate > 4 * MOST_HITS {
                 self.withdraw(&name, rate, now);
@@ -455,7 +455,7 @@ fn tids(threads: &[(i32, i32)]) -> Vec<i32> {
 
 /// Returns the preempted thread and the thread that preempted it.
 fn preempted(point: &Tracepoint, raw: &[u8]) -> Option<(String, String)> {
-    // TASK_REPORT_MAX of include/linux/sched.h: preempted.
+    // prev_state of a preempted thread is TASK_REPORT_MAX (include/linux/sched.h), above these bits.
     let state = point.format.number("prev_state", raw)?;
     if state & 0xff != 0 {
         return None;

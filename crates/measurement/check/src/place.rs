@@ -56,7 +56,7 @@ pub fn location(place: &Place) -> Option<CheckFrame> {
     let own_named = || own().find(|frame| frame.function.is_some());
     let library = || place.stack.iter().find(|frame| frame.function.is_some() && !is_runtime(frame));
     let found = lined.or_else(own_named).or_else(|| own().next()).or_else(library).or_else(named)?;
-    // Two calls in a function are the same place only if lines are known.
+    // Without line numbers, two calls in one function are told apart by address.
     let address = found.address.filter(|_| found.line.is_none());
     Some(CheckFrame { address, ..found.clone() })
 }

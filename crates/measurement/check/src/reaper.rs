@@ -110,7 +110,7 @@ fn number(reports: &mut ChildStdout) -> Option<i32> {
 /// or 128 plus the number of the signal that ended it.
 pub fn reaper_main(arguments: impl Iterator<Item = OsString>) -> i32 {
     let words: Vec<OsString> = arguments.collect();
-    // What a terminal sends to the program does not end this process before it.
+    // A signal that the terminal sends to the program must not end this process first.
     let signals = SignalSet::new(&[Sig::Term, Sig::Int, Sig::Hup, Sig::Chld]);
     let dies = set_parent_process_death_signal(Some(Signal::TERM));
     if block(&signals).is_err() || dies.is_err() || set_child_subreaper(Some(getpid())).is_err() {
@@ -118,10 +118,10 @@ pub fn reaper_main(arguments: impl Iterator<Item = OsString>) -> i32 {
     }
     let Ok(stopped) = Stopped::start(&words) else { return CANNOT_RUN };
     let first = Pid::from_child(&stopped.child);
-    // Without a reader there is nobody to let the program run.
+    // If nobody reads the pipe, nobody will let the program continue.
     let (mut code, mut is_over) = (0, report(first.as_raw_nonzero().get()).is_err());
     loop {
-        // Any child: waitpid() without a process is about those of the process group only.
+        // Waits for any child: waitpid() without a process would wait only for children in this process group.
         match rustix::process::wait(WaitOptions::NOHANG) {
             Ok(Some((pid, status))) if pid == first => {
                 // The measuring process may no longer read.

@@ -266,11 +266,11 @@ impl<S: System> Recorder<S> {
             if running.thread.real_time_since.is_none() {
                 running.thread.facts = settings(&self.system, &mut self.memory, running.thread.pid, tid);
             }
-            // Records are read later than they were written: the settings may have been read in between.
+            // Records are read later than they are written, so the settings may have been read in between.
             let since = running.thread.real_time_since.get_or_insert(time);
             *since = (*since).min(time);
         }
-        // A thread that drops its policy before it ends was a real-time thread.
+        // A thread that drops its real-time policy before it ends counts as real-time.
         if running.is_urgent || running.thread.real_time_since.is_none() {
             running.thread.scheduling = Some(scheduling);
         }
@@ -436,7 +436,8 @@ impl<S: System> Recorder<S> {
         let (name, state, place) = self.threads.get(&parent_tid).map_or_else(
             || ("?".to_owned(), (None, None), None),
             |running| {
-                // A look may have come before the records: was it real-time when it forked?
+                // The settings may have been read before these records, so it is checked whether the thread was
+                // real-time when it forked.
                 let was_urgent = |since: u64| running.is_urgent && since <= time;
                 let since = running.thread.real_time_since.filter(|since| was_urgent(*since)).map(|_| time);
                 let scheduling = running.thread.scheduling.filter(|_| since.is_some() || !running.is_urgent);
@@ -444,11 +445,11 @@ impl<S: System> Recorder<S> {
                 (running.thread.name.clone(), (scheduling, since), place)
             },
         );
-        // One that becomes real-time later was given its policy by a call of its own, or from outside.
+        // A thread that becomes real-time later got its policy by its own call, or from outside.
         let asked = state.1.map_or(Asked::Unknown, |_| Asked::Inherited { parent: parent_tid, place });
         self.insert(pid, tid, name, asked, Some(&state));
         if state.1.is_some() {
-            // The policy may have been reset (SCHED_RESET_ON_FORK).
+            // SCHED_RESET_ON_FORK may have reset the policy.
             self.sample(tid, time);
             if let Some(running) = self.threads.get_mut(&tid).filter(|running| !running.is_urgent) {
                 running.thread.real_time_since = None;
@@ -464,7 +465,7 @@ impl<S: System> Recorder<S> {
             }
             let is_deadline = matches!(running.thread.scheduling, Some(Scheduling::Deadline { .. }));
             if let Some(open) = running.open.as_mut().filter(|_| running.fault_since.is_none()) {
-                // A thread that ended its job remains runnable.
+                // A SCHED_DEADLINE thread that has finished its job remains runnable.
                 open.slept |= !is_preempted || is_deadline && open.meaning.release == Release::Deadline;
             }
         } else {

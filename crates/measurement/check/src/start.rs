@@ -16,7 +16,7 @@ const CANNOT_RUN: i32 = 127;
 /// Main function of the helper: stops itself, and executes its arguments when continued.
 pub fn start_main(mut arguments: impl Iterator<Item = OsString>) -> i32 {
     let Some(program) = arguments.next() else { return CANNOT_RUN };
-    // The program is killed with its observer, also after kill -9; it inherits no blocked signals.
+    // The program is killed when its observer ends, even by kill -9, and inherits no blocked signals.
     let dies = set_parent_process_death_signal(Some(Signal::KILL));
     let unblocked = punctual_uapi::unblock_all();
     if dies.is_err() || unblocked.is_err() || kill_process(rustix::process::getpid(), Signal::STOP).is_err() {

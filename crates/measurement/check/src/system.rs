@@ -104,7 +104,7 @@ impl System for Live {
         }
         let namespace = |tid: i32| fs::read_link(format!("/proc/{tid}/ns/pid")).ok();
         let own = namespace(pid)?;
-        // Threads in namespaces below this one have an ID in it, too; whether it is this one is not known of them.
+        // Threads in nested namespaces have an ID here too, but it is unknown whether it belongs to this namespace.
         let is_it = |tid: &i32| {
             namespace_ids(*tid).is_some_and(|ids| ids.len() == depth && ids.last() == Some(&named))
                 && namespace(*tid).as_ref() == Some(&own)
@@ -182,7 +182,7 @@ fn unlocked(text: &str) -> u64 {
 fn namespace_ids(tid: i32) -> Option<Vec<i32>> {
     let status = fs::read_to_string(format!("/proc/{tid}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
-    // Without CONFIG_PID_NS there is one namespace.
+    // Without CONFIG_PID_NS there is only one namespace.
     Some(line.map_or_else(|| vec![tid], |ids| ids.split_whitespace().filter_map(|id| id.parse().ok()).collect()))
 }
 

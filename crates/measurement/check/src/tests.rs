@@ -186,7 +186,7 @@ fn an_inherited_policy_and_a_release_from_below_are_found() {
     let findings = found(vec![released, inherited]);
     let ids: Vec<(&str, &str)> = findings.iter().map(|one| (one.finding.id.as_str(), one.thread.as_str())).collect();
     assert_eq!(ids, [("woken-by-less-urgent", "control"), ("policy-inherited", "helper")]);
-    // Kernel threads are not examined.
+    // Kernel threads do not count as less urgent wakers.
     for waited in &mut waits {
         waited.waker = Some(Waker::Thread { tid: 9, urgency: 0, is_kernel: true });
     }
@@ -252,7 +252,7 @@ fn after_a_given_time_everything_counts() {
     let lone = Thread { occurrences, waits: Vec::new(), ..thread() };
     let (_, findings) = judge(&recording(vec![lone]), &setting);
     assert_eq!((findings[0].count, findings[0].finding.state), (1, State::Fail));
-    // The rate refers to the cycles that count.
+    // The rate is per counted cycle.
     let occurrences = vec![at(10 * MS + 50_000, What::Allocation, STEP), at(30 * MS + 50_000, What::Allocation, STEP)];
     let (_, findings) = judge(&recording(vec![Thread { occurrences, ..thread() }]), &setting);
     assert!((findings[0].per_cycle.unwrap() - 1.0 / 80.0).abs() < 1e-9, "{:?}", findings[0].per_cycle);

@@ -87,7 +87,7 @@ fn thread(out: &mut String, index: usize, plan: &ThreadPlan, stat: &Stat) {
     let bins = stat.histogram.iter().enumerate().map(|(bin, count)| (bin, count.load(Relaxed)));
     let bins: Vec<String> =
         bins.filter(|(_, count)| *count > 0).map(|(bin, count)| format!("\n        \"{bin}\": {count}")).collect();
-    // Without bins, rt-tests does not end the line.
+    // If there are no bins, rt-tests does not end the line.
     out.push_str(&bins.join(","));
     out.push_str(if bins.is_empty() { "      },\n" } else { "\n      },\n" });
     let _ = writeln!(out, "      \"cycles\": {},", stat.cycles.load(Relaxed));

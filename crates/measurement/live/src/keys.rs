@@ -77,7 +77,7 @@ mod tests {
     fn letters_are_keys_and_sequences_are_not() {
         assert_eq!(of(b"p m?\x0c"), [Key::Pause, Key::Pause, Key::Mark, Key::Help, Key::Redraw]);
         assert_eq!(of(b"\x1b[A\x1b[1;5n\x1bOqn"), [Key::Next]);
-        // Tests Alt-q, and Ctrl-C within an incomplete escape sequence.
+        // Alt-q, and Ctrl-C within an incomplete escape sequence.
         assert_eq!(of(b"\x1bq\x1b[1\x03"), [Key::End, Key::End]);
         assert!(of(b"xyz\xc3\xbc\x00").is_empty());
     }

@@ -37,7 +37,7 @@ impl Bell {
     pub fn wait(&self, at_most: Option<Nanos>) -> bool {
         let limit =
             at_most.map(|ns| Timespec { tv_sec: (ns.0 / 1_000_000_000) as i64, tv_nsec: (ns.0 % 1_000_000_000) as _ });
-        // A signal(7) ends the wait early, as a timeout does.
+        // A signal ends the wait early, as a timeout does.
         let _ = poll(&mut [PollFd::new(&*self.0, PollFlags::IN)], limit.as_ref());
         read(&*self.0, &mut [0u8; 8]).is_ok()
     }

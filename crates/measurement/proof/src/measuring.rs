@@ -174,7 +174,7 @@ impl<'a> Measurement<'a> {
             writer,
             options.worst_kept,
             options.maxima_block,
-            // Values of an application have their own names.
+            // Claims about values of an application do not apply to these samples.
             punctual_judge::block_limits(&own_claims(&options.claims)),
         )));
         let cost = OwnCost { context_cpus: setup::where_context_runs(options, &housekeeping), ..OwnCost::default() };

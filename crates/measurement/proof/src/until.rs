@@ -37,7 +37,7 @@ impl Schedule {
         let usual = self.first.0.max(self.done.0 / 8);
         let wanted =
             if self.done == Nanos::ZERO { usual } else { (usual as f64 * (0.75 + 0.5 * self.draw().uniform())) as u64 };
-        // A short rest is added to this round.
+        // A short remainder is added to this round.
         let slice = if left.0 <= wanted.saturating_add(wanted / 2) { left } else { Nanos(wanted) };
         (slice >= self.least).then_some(slice)
     }

@@ -50,7 +50,7 @@ impl Watching {
         recorder: Arc<Mutex<dyn Recorder>>,
         seen: Arc<Mutex<Seen>>,
     ) -> Watching {
-        // The last release of the last CPU may be later by a part of a period.
+        // The last release of the last CPU may be later by a fraction of a period.
         let end = meter.end().max(meter.start() + plan.duration);
         Watching { start: meter.start(), end, cells: meter.cells(), next: Arc::default(), recorder, seen }
     }

@@ -36,7 +36,7 @@ fn one(delay: &Injected, outcome: &Outcome, period: Nanos) -> Check {
     if delay.kind == Kind::PageFault {
         return faults(name, delay, outcome);
     }
-    // A wakeup released during the delay, or at most one period before it.
+    // The victim is a wakeup that was released during the delay, or at most one period before it.
     let victim = |worst: &&Worst| {
         worst.cpu == delay.cpu && worst.release_mono_ns + period.0 >= delay.from.0 && worst.release_mono_ns < delay.to.0
     };

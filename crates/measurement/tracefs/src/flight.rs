@@ -205,7 +205,7 @@ impl Pipe {
             };
             let end = next.as_ref().map_or(u64::MAX, |next| next.start_ns);
             for (cut, file, kept) in files.iter_mut() {
-                // Before the first page, and before each after a loss, events are missing.
+                // Events are missing before the first page, and before each page that follows a loss.
                 if this.start_ns > cut.from_ns && (cut_off || this.is_after_loss && this.start_ns <= cut.to_ns) {
                     kept.lacks(self.cpu);
                 }
@@ -218,7 +218,7 @@ impl Pipe {
             self.remember(this);
             page = next;
         }
-        // Of a CPU without a page it is not known whether it had events.
+        // If a CPU has no page, it is unknown whether it had events.
         if cut_off {
             files.iter_mut().for_each(|(_, _, kept)| kept.lacks(self.cpu));
         }
@@ -316,9 +316,9 @@ mod tests {
         while let Some(page) = pipe.read().unwrap() {
             pipe.remember(page);
         }
-        // A sixth does not fit.
+        // A sixth page does not fit.
         assert_eq!((starts(&pipe), pipe.held, pipe.cut_off), (vec![10, 20, 30, 40, 50], 5 * 36, true));
-        // What begins at 27 is in the page of 20.
+        // The page that begins at 20 also contains time 27 (42 − 15).
         pipe.forget(42);
         assert_eq!((starts(&pipe), pipe.held), (vec![20, 30, 40, 50], 4 * 36));
         pipe.forget(1000);

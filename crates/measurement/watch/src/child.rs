@@ -54,7 +54,7 @@ enum Answer {
 /// Main function of the child process. Explains a trace in the directory on standard input, and prints the causes.
 /// `words` are the arguments after [`EXPLAIN_ARG`]. Returns the exit code.
 pub fn explain_main(mut words: impl Iterator<Item = OsString>) -> i32 {
-    // At low priority it delays neither the measurement nor the application.
+    // At low priority the process delays neither the measurement nor the application.
     let _ = rustix::process::nice(10);
     let _ = punctual_uapi::unblock_all();
     let (Some(root), Some(note), Some(steal)) = (words.next(), words.next(), words.next()) else { return 2 };

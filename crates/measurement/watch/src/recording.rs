@@ -291,7 +291,7 @@ impl Worker {
         }
         match saved {
             Ok(capture) => {
-                // It belongs to a segment that may have ended meanwhile.
+                // The trace belongs to a segment that may have ended meanwhile.
                 if ledger.segment.as_ref().map(|open| &open.name) == run.as_ref() {
                     ledger.windows.push(capture);
                 }
@@ -474,7 +474,7 @@ mod tests {
         let verdicts: Vec<String> =
             read.application.unwrap().cycles.into_iter().map(|cycle| cycle.unwrap().verdict).collect();
         assert_eq!(verdicts, ["blocked until bg woke it", "another"]);
-        // Without its files there is nothing to replace.
+        // If the run's files are missing, nothing is replaced.
         ledger.complete("runs/none", &capture.file, &late(1, false), &cycle(1, "x"));
     }
 

@@ -88,7 +88,7 @@ impl Open {
                 writer.take_failure()
             }
             None => {
-                // What a failed attempt left would make the next one fail.
+                // Leftovers of a failed attempt would make the next one fail.
                 let _ = self.dir.remove_all(&self.name);
                 self.create(sync).err().map(|e| e.to_string())
             }

@@ -149,7 +149,7 @@ impl Worker {
                 self.cutter.begin_log();
                 self.events_before = self.cutter.recorded();
                 (self.watched, self.result, self.count) = (Some(watched), Yield::default(), 0);
-                // The previous segment is written, so it is known how much space it needs.
+                // The previous segment has been written, so it is known how much space it needs.
                 self.make_room();
                 self.look();
             }

@@ -59,7 +59,7 @@ pub fn watch(options: &Options, on_start: &dyn Fn(&Watch), on_message: OnMessage
     let choice = choose_scheduling(options.policy, options.priority, options.period)?;
     let dir = state::take(&options.out)?;
     dir.make_dir(keep::RUNS)?;
-    // It must not inherit what is set for this process.
+    // The application must not inherit settings of this process.
     let prepared = options.app.as_ref().map(Prepared::start).transpose()?;
     let housekeeping = topology.housekeeping(&cpus);
     if !housekeeping.is_empty() {
@@ -215,7 +215,7 @@ impl Watching<'_> {
                     error = failed.or(error);
                 }
                 Err(e) if self.ledger().earlier.is_empty() => {
-                    // Otherwise its thread, and with it the trace instance, would remain.
+                    // Otherwise the recording's thread, and with it the trace instance, would remain.
                     drop(self.recording.take().map(Recording::end));
                     return Err(e);
                 }
@@ -297,7 +297,7 @@ impl Watching<'_> {
         let context = self.context(&running)?;
         self.begin_trace(&running);
         let signal = self.wait_for_end(&running, end);
-        // The last moments need the run directory, which this segment completes.
+        // Explanations of the last late moments are stored in the run directory, which this segment completes.
         if signal.is_some() || end.is_some_and(|end| monotonic() >= end) {
             self.end_recording();
         }
@@ -411,7 +411,7 @@ impl Watching<'_> {
 
     fn finish(mut self, signal: Option<Sig>, error: Option<String>) -> Result<Done, WatchError> {
         self.end_recording();
-        // The application ends last: its CPU time would be that of a child of this process.
+        // The application is ended last, because its CPU time would count as that of a child of this process.
         let (_app, left) = self.recorded.take().unzip();
         if let Some(left) = left.flatten() {
             (self.ledger().on_message)(&left);

@@ -106,7 +106,7 @@ fn two_weeks_of_a_full_disk_lose_no_line() {
     let (mut ledger, reported) = ledger(folder.path());
     let full = |name: &str| fs::create_dir(folder.path().join(name)).unwrap();
     let freed = |name: &str| fs::remove_dir(folder.path().join(name)).unwrap();
-    // Neither file can be written.
+    // Makes both files impossible to write.
     [SERIES, STATE].into_iter().for_each(full);
     let blocks = 14 * 24 * 12;
     for n in 0..blocks {

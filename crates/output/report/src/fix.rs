@@ -103,7 +103,7 @@ pub fn undone(undone: &Undone, all: bool) -> String {
 /// Reports whether the machine is as before, and if not, what differs. If only some rules were undone, the journal
 /// still contains the other changes.
 fn state(undone: &Undone, all: bool) -> String {
-    // These are settled but not as before: now in use by others, or left to the user.
+    // These are settled, but not as before: others use them now, or the user has to act.
     let is_rest = |taken: &&Taken| {
         let sentence = taken.outcome.sentence();
         let is_gone = matches!(taken.outcome, Outcome::Gone(_));

@@ -57,7 +57,7 @@ fn of_cell(recording: &Recording, cell: &Cell) -> Option<Jitter> {
     };
     if skipped > 0 {
         let bounds = jitter_with_skips(period, extremes.1);
-        // No interval precedes the first wakeup.
+        // The first wakeup has no preceding interval.
         let is_first = |w: &&Worst| {
             let since = |(from, _): (u64, Option<u64>)| w.release_mono_ns.checked_sub(from);
             cell.phase.stretches().into_iter().filter_map(since).any(|since| since < period)

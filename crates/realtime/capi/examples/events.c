@@ -1,8 +1,8 @@
-/* A task that runs at events, what it notes in a log, and its marks in the kernel's trace.
+/* A task that handles events, records to a log, and writes marks to the kernel's trace.
  *
  *   events        ten expirations of a timer; the log is on standard error
  *
- * An encoder's line in place of the timer: prt_source_gpio("gpiochip0", 17, PRT_EDGES_BOTH, &source). */
+ * To use an encoder's line in place of the timer: prt_source_gpio("gpiochip0", 17, PRT_EDGES_BOTH, &source). */
 
 #include <punctual_rt.h>
 #include <inttypes.h>
@@ -15,7 +15,7 @@ struct noted {
     struct prt_marks *marks;
 };
 
-/* Real-time: what it notes are numbers; an ordinary thread formats and writes them. */
+/* Real-time. Records only numbers, which an ordinary thread formats and writes. */
 static int count(const struct prt_interrupt *interrupt, void *data)
 {
     struct noted *noted = (struct noted *)data;
@@ -24,7 +24,7 @@ static int count(const struct prt_interrupt *interrupt, void *data)
     numbers[0] = prt_arg_unsigned(last);
     numbers[1] = prt_arg_time(interrupt->woke_ns - interrupt->at_ns);
     prt_record(noted->log, PRT_LEVEL_INFO, "event {}, {} late", numbers, 2);
-    prt_mark_value(noted->marks, "event", last); /* counted where the trace cannot be written */
+    prt_mark_value(noted->marks, "event", last); /* counted if the trace cannot be written */
     return last + 1 < EVENTS ? PRT_NEXT_CONTINUE : PRT_NEXT_STOP;
 }
 

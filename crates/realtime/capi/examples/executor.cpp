@@ -1,10 +1,10 @@
-// An executor in the manner of rclcpp's, without ROS: callbacks run in one ordinary thread, which a real-time loop feeds through bounded
-// queues. In ROS 2 rt_loop is the update() of a ros2_control controller, or a loop beside rclcpp::spin(), and `telemetry` a publisher.
+// An executor like that of rclcpp, without ROS: a real-time loop sends values through bounded queues to an ordinary thread that runs the
+// callbacks. In ROS 2, rt_loop is update() of a ros2_control controller, or a loop beside rclcpp::spin(), and `telemetry` is a publisher.
 //
 //   executor [CYCLES]      1000 by default
 //
-// What the loop hands over never delays it: a queue that is full drops the value and counts it. What callbacks hand to the loop is read there,
-// without waiting, at the next cycle.
+// Sending never delays the loop: a full queue drops the value and counts it. The loop receives values from callbacks at its next cycle,
+// without waiting.
 
 #include <punctual.hpp>
 
@@ -20,11 +20,11 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// A subscription: takes what has come and calls back, in the executor's thread.
+/// A subscription: receives values and calls back, in the executor's thread.
 class waitable {
 public:
     virtual ~waitable() = default;
-    /// Calls back for what is waiting now, not for what arrives meanwhile, so that each subscription has its turn.
+    /// Calls back for the values that are waiting now, not for later ones, so that each subscription has its turn.
     virtual void take() = 0;
 };
 
@@ -43,11 +43,11 @@ private:
     F callback_;
 };
 
-/// The loop's end of a subscription.
+/// The sending end of a subscription.
 template <class T> class publisher {
 public:
     publisher(rt::sender<T> to, rt::semaphore &ready) : to_(std::move(to)), ready_(ready) {}
-    /// For the real-time thread: wait-free, and futex(2) if the executor sleeps.
+    /// For the real-time thread: wait-free, apart from futex(2) if the executor sleeps.
     void publish(const T &value) noexcept
     {
         (void)to_.send(value);
@@ -60,10 +60,11 @@ private:
     rt::semaphore &ready_;
 };
 
-/// Runs the callbacks of all subscriptions in the thread that calls spin(), and those of timers.
+/// Runs the callbacks of all subscriptions, and timers, in the thread that calls spin().
 class executor {
 public:
-    /// `depth`: how many values may wait; like the depth of a QoS profile with keep-last, but the newest is dropped, and counted.
+    /// `depth` is the number of values that may wait, like the depth of a QoS profile with keep-last; but here the
+    /// newest value is dropped, and counted.
     template <class T, class F> publisher<T> subscribe(std::size_t depth, F callback)
     {
         auto [to, from] = rt::queue<T>(depth, rt::overflow::drop_newest);
@@ -71,14 +72,14 @@ public:
         all_.push_back(std::make_unique<subscription<T, F>>(std::move(from), std::move(callback)));
         return {std::move(to), ready_};
     }
-    /// Until cancel(), with `timer` called every `interval`; intervals that passed during a callback are left out. What came before
-    /// cancel() is still taken.
+    /// Returns after cancel(). Calls `timer` every `interval`; intervals that pass during a callback are skipped.
+    /// Values that arrived before cancel() are still received.
     template <class F> void spin(rt::nanoseconds interval, F timer)
     {
         for (auto next = rt::clock::now() + interval; !done_;) {
-            // One post may stand for values that were taken already: then there is nothing to do.
+            // A post may stand for values that have been received already; then there is nothing to do.
             (void)ready_.wait_until(next);
-            // Whatever ended the wait: while values keep coming it does not time out.
+            // Checked whatever ended the wait, because it does not time out while values keep arriving.
             if (const auto late = rt::clock::now() - next; late >= 0ns) {
                 timer();
                 next += interval * (1 + late / interval);

@@ -1,6 +1,6 @@
-/* The parts between threads: a mutex with priority inheritance, a queue, pipes to the shell, alarms.
+/* Communication between threads: a mutex with priority inheritance, a queue, pipes to the shell, and alarms.
  *
- *   parts IN OUT      two FIFOs, such as /run/parts-in and /run/parts-out; then, elsewhere:
+ *   parts IN OUT      two FIFOs, such as /run/parts-in and /run/parts-out; then, in another shell:
  *   cat /run/parts-out & echo d21 > /run/parts-in; echo end > /run/parts-in
  *
  * One task takes lines from IN, counts them under the mutex, puts their lengths into the queue and answers on OUT. */
@@ -15,10 +15,10 @@ struct parts {
     struct prt_sender *lengths;
     struct prt_pipe_in *in;
     struct prt_pipe_out *out;
-    uint64_t lines; /* under the mutex */
+    uint64_t lines; /* protected by the mutex */
 };
 
-/* Real-time: no allocation, no lock but the mutex, nothing printed. */
+/* Real-time: no allocation, no lock except the mutex, no output. */
 static int echo(const struct prt_cycle *cycle, void *data)
 {
     struct parts *parts = (struct parts *)data;
@@ -45,7 +45,7 @@ static int ring(const struct prt_rung *rung, void *data)
     return rung->woke_ns < rung->due_ns ? PRT_NEXT_STOP : PRT_NEXT_CONTINUE;
 }
 
-/* The pulse of a radio bit: all times from one epoch, so that none adds to the next. */
+/* The pulse of a radio bit. All times count from one epoch, so that delays do not add up. */
 static int pulse(void)
 {
     struct prt_alarms *alarms = prt_alarms_new();

@@ -1,4 +1,4 @@
-// Every part of punctual.hpp once; prints what the test expects.
+// Uses every part of punctual.hpp once, and prints what the test expects.
 
 #include <punctual.hpp>
 
@@ -83,7 +83,7 @@ void mail()
                 static_cast<int>(second.index), empty, late, static_cast<int>(counts.dropped_oldest));
 }
 
-/// Runs a task until it has received so many events.
+/// Waits until a task has received this number of events.
 void until(const rt::task &task, std::uint64_t events)
 {
     while (task.events().events < events)
@@ -110,7 +110,7 @@ void interrupts(rt::runtime &runtime)
     (void)timer.set(rt::clock::now(), 200us);
     until(timed, 5);
     (void)timer.cancel();
-    // Three arrivals of a source of one's own, then an error.
+    // A custom source delivers three arrivals, then an error.
     int calls = 0;
     auto source = rt::source::custom([calls](prt_arrival &arrival) mutable noexcept {
         arrival.value = static_cast<std::uint64_t>(++calls);

@@ -1,8 +1,8 @@
-/* A correct periodic program: checks, one task, orderly stop, its figures.
+/* A correct periodic program: checks, one task, an orderly stop, and statistics.
  *
  *   periodic [PERIOD_US [CYCLES [PRIORITY]]]      CYCLES 0: until Ctrl-C
  *
- * Without the privilege for SCHED_FIFO it runs in the ordinary class and says so. */
+ * Without the privilege for SCHED_FIFO it runs in the ordinary class and reports this. */
 
 #include <punctual_rt.h>
 #include <errno.h>
@@ -24,7 +24,7 @@ static int failed(const char *what)
     return 1;
 }
 
-/* A whole number up to `most`. */
+/* Parses a whole number up to `most`. */
 static bool number(const char *text, uint64_t most, uint64_t *value)
 {
     char *end;
@@ -68,7 +68,7 @@ int main(int argc, char **argv)
     struct prt *rt;
     uint64_t sum = 0;
 
-    /* An hour, and so many cycles that their time fits into 64 bits. */
+    /* At most an hour, and so many cycles that the total time fits into 64 bits. */
     if (argc > 4 || (argc > 1 && !number(argv[1], 3600000000, &period_us)) || (argc > 2 && !number(argv[2], 1000000, &cycles)) ||
         (argc > 3 && !number(argv[3], 99, &fifo))) {
         fprintf(stderr, "usage: periodic [PERIOD_US [CYCLES [PRIORITY]]]\n");
@@ -86,7 +86,7 @@ int main(int argc, char **argv)
     options.cycles = cycles;
     if (prt_task_start(rt, &options, body, &sum, &task))
         return failed("task");
-    /* The signals are blocked, so it has to wait for them as long as the task runs; then the task has ended, or is about to. */
+    /* The signals are blocked, so wait for them while the task runs. At the timeout it has ended or is about to. */
     if (cycles && prt_until_signal_or(rt, prt_now_ns() + cycles * options.period_ns) != PRT_STATUS_TIMED_OUT)
         fprintf(stderr, "stopped by a signal\n");
     if (cycles ? prt_task_join(task, NULL) : prt_until_signal(rt))

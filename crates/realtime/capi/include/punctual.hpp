@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0
  *
- * punctual-rt for C++17: header only, based on punctual_rt.h, whose comments tell which threads may call a function.
+ * punctual-rt for C++17: header only, based on punctual_rt.h, whose comments state which threads may call a function.
  *
  * - Handles are owned (RAII) and can be moved, not copied.
  * - Times are std::chrono: durations in nanoseconds, points of punctual::clock, which is CLOCK_MONOTONIC.

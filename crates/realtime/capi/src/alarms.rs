@@ -57,7 +57,7 @@ impl prt_alarms {
                 c"the set is running: change it after prt_alarms_run() has returned",
             ));
         }
-        // SAFETY: nobody runs it, and the caller promises the rest.
+        // SAFETY: nobody runs the set, and the caller promises the rest.
         Ok(unsafe { &mut *self.set.get() })
     }
 
@@ -94,7 +94,7 @@ fn tid() -> i32 {
 /// Ownership: the caller's until prt_alarms_free().
 #[unsafe(no_mangle)]
 pub extern "C" fn prt_alarms_new() -> *mut prt_alarms {
-    // Fails only for an invalid handler.
+    // This can only fail for an invalid handler.
     let _ = uapi::install_wakeup();
     let flag = || AtomicBool::new(false);
     let set = UnsafeCell::new(AlarmSet::new());
@@ -214,7 +214,7 @@ pub unsafe extern "C" fn prt_alarms_stop(alarms: *mut prt_alarms) -> c_int {
             match alarms.runner.load(SeqCst) {
                 runner if runner == 0 || runner == me => return Ok(()),
                 runner => {
-                    // The thread has ended and left the set marked as running: nothing to wait for.
+                    // The thread has ended and left the set marked as running, so there is nothing to wait for.
                     if uapi::wake(runner).is_err() {
                         return Ok(());
                     }

@@ -159,7 +159,7 @@ pub unsafe extern "C" fn prt_log_recorder(
             let refused = error.kind() == ErrorKind::OutOfMemory;
             Failure::written(if refused { prt_status::Refused } else { prt_status::Invalid }, error)
         })?;
-        // Without the privilege it is not locked; prt_builder_lock_memory() reports that for the whole program.
+        // Without the privilege the memory is not locked; prt_builder_lock_memory() reports that for the whole program.
         let _ = recorder.lock_memory();
         // SAFETY: not NULL, and a place for a pointer.
         unsafe { put(out, Box::into_raw(Box::new(prt_recorder(recorder))), c"out is NULL") }

@@ -71,7 +71,7 @@ fn made<const SIZE: usize>(capacity: usize, overflow: Overflow) -> Result<Box<dy
         return Err(Failure::written(prt_status::Invalid, format!("{capacity} values of {SIZE} bytes exceed 1 GiB")));
     }
     let mut made = Mailbox::<[u8; SIZE]>::new(capacity, overflow).map_err(capacity_failure)?;
-    // Without the privilege it is not locked; prt_builder_lock_memory() reports that for the whole program.
+    // Without the privilege the memory is not locked; prt_builder_lock_memory() reports that for the whole program.
     let _ = made.lock_memory();
     Ok(Box::new(made))
 }
@@ -101,7 +101,7 @@ pub unsafe extern "C" fn prt_mailbox_new(
     guard(|| {
         wanted(out, c"out is NULL")?;
         let overflow = self::overflow(overflow)?;
-        // Slots are rounded up to a power of two.
+        // Slot sizes are rounded up to a power of two.
         let inside = match size {
             1..=8 => made::<8>(capacity, overflow),
             9..=16 => made::<16>(capacity, overflow),

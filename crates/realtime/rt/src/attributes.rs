@@ -86,7 +86,7 @@ impl Attributes {
 /// [`Refused::Scheduling`] if it is refused; [`Refused::ReadBack`] if the old policy cannot be read or restored.
 pub fn try_scheduling(wanted: Scheduling) -> Result<(), Refused> {
     let (before, reset_on_fork) = uapi::scheduling(0).map_err(Refused::ReadBack)?;
-    // Without reset-on-fork, which an unprivileged thread could not clear again (sched(7)).
+    // Keeps reset-on-fork as it is, because an unprivileged thread could not clear it again (sched(7)).
     uapi::set_scheduling(0, wanted, reset_on_fork).map_err(|source| Refused::scheduling(wanted, source))?;
     uapi::set_scheduling(0, before, reset_on_fork).map_err(Refused::ReadBack)
 }
@@ -189,7 +189,7 @@ mod tests {
     #[test]
     fn a_trial_changes_nothing() {
         let before = uapi::scheduling(0).unwrap();
-        // Without privileges a raised nice value cannot be lowered again.
+        // Without privileges, a nice value that was increased cannot be decreased again.
         let (Scheduling::Other { nice } | Scheduling::Batch { nice }, _) = before else { return };
         try_scheduling(Scheduling::Batch { nice }).unwrap();
         assert_eq!(uapi::scheduling(0).unwrap(), before);
@@ -206,7 +206,7 @@ mod tests {
             })
         };
         assert_eq!(raised(7).join().unwrap(), Scheduling::Other { nice: 7 });
-        // The result is 0 with the privilege, otherwise the thread's own value.
+        // The result is 0 with the privilege, and the thread's own value without it.
         let lower = raised(0).join().unwrap();
         assert!([0, 5].map(|nice| Scheduling::Other { nice }).contains(&lower), "{lower}");
         let fifo = Scheduling::Fifo { priority: punctual_units::Priority::try_from(99).unwrap() };

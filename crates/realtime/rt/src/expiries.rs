@@ -155,7 +155,7 @@ mod tests {
     fn an_expiry_that_the_kernel_forgets_is_reported() {
         let mut e = Expiries::new(Nanos(START), Nanos(1_000), Nanos(u64::MAX));
         e.book(1, Nanos(START + 10));
-        // Two releases were due when the clock was last read, and the kernel reports one.
+        // Two releases were due at the last clock reading, but the kernel reports one.
         e.book(1, Nanos(START + 3_500));
         assert_eq!(e.disagreements(), 0);
         e.book(1, Nanos(START + 4_100));

@@ -59,7 +59,7 @@ impl Marks {
     /// root has by default; without these, marks are only counted.
     pub fn open() -> Marks {
         let opened = PLACES.map(|place| opened(Path::new(place)));
-        // If neither can be opened, the reason of the first.
+        // If neither can be opened, reports the error of the first one.
         let [first, second] = opened;
         Marks::from(first.or_else(|error| second.map_err(|_| error)).map_err(|e| refused(PLACES[0], e)))
     }

@@ -49,7 +49,7 @@ impl Wait for Signalled {
             if stop.load(Relaxed) {
                 return None;
             }
-            // Ignore a SIGALRM that does not come from the timer.
+            // Ignores a SIGALRM that is not from the timer.
             if let Ok(taken) = uapi::take(&self.signals)
                 && taken.origin == Origin::Timer
             {

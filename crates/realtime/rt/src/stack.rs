@@ -17,7 +17,7 @@ pub(crate) fn prefault(bytes: usize) {
     if bytes > STEP {
         prefault(bytes - STEP);
     }
-    // After the call, to prevent tail call optimisation into a loop with one frame.
+    // Used after the call, to prevent tail call optimisation into a loop with a single frame.
     black_box(&mut frame);
 }
 
@@ -32,7 +32,7 @@ mod tests {
             super::prefault(depth / 2);
             punctual_uapi::thread_usage().unwrap().page_faults - before
         });
-        // The first half was touched by the first call.
+        // The second call only touches what the first one has touched.
         assert_eq!(faults.unwrap().join().unwrap(), 0);
     }
 }

@@ -79,7 +79,7 @@ impl Project {
         let thread = &name[..name.len().min(15)];
         let fill = |text: &str| {
             let text = text.replace("PROGRAM", &program).replace("BUILD", build).replace("THREAD", thread);
-            // The last, since it is any text.
+            // NAME is last, because it can be any text.
             text.replace("NAME", name).replace("LIBRARY", &about)
         };
         let mut files = match self.language {

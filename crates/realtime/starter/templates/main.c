@@ -1,6 +1,6 @@
-/* NAME: a control step every millisecond, and a log of it that cannot delay it.
+/* NAME: a control step every millisecond, with a log that cannot delay it.
  *
- *   NAME [SECONDS [CPU]]      SECONDS 0, or without it: until Ctrl-C; without CPU on any */
+ *   NAME [SECONDS [CPU]]      without SECONDS, or with 0: until Ctrl-C; without CPU: on any CPU */
 
 #include <punctual_rt.h>
 
@@ -19,11 +19,11 @@ struct sample {
     uint64_t late_ns;
 };
 
-/* In the loop nothing is allocated, locked or printed. */
+/* Nothing in the loop allocates, locks or prints. */
 static int step(const struct prt_cycle *cycle, void *data)
 {
     struct sample sample = { cycle->index, cycle->woke_ns - cycle->scheduled_ns };
-    prt_send((struct prt_sender *)data, &sample, sizeof sample); /* full: dropped and counted */
+    prt_send((struct prt_sender *)data, &sample, sizeof sample); /* if it is full, the sample is dropped and counted */
     return PRT_NEXT_CONTINUE;
 }
 
@@ -33,7 +33,7 @@ static int failed(const char *what)
     return 1;
 }
 
-/* A whole number up to INT_MAX. */
+/* Parses a whole number up to INT_MAX. */
 static bool number(const char *text, int *value)
 {
     char *end;
@@ -43,7 +43,7 @@ static bool number(const char *text, int *value)
     return text[0] >= '0' && text[0] <= '9' && *end == '\0' && errno == 0 && *value == all;
 }
 
-/* An ordinary thread: whatever it waits for, the loop does not. */
+/* Runs in an ordinary thread, so the loop does not wait for anything in here. */
 static void log_second(struct prt_receiver *from, int second)
 {
     struct prt_queue_counts counts = { 0 };
@@ -91,7 +91,7 @@ int main(int argc, char **argv)
     prt_builder_check(builder, PRT_CHECK_HIGH_RESOLUTION_TIMERS, 0, PRT_SEVERITY_REQUIRED);
     if (prt_block_signals() || prt_start(builder, &rt))
         return failed("start");
-    /* A queue for four seconds. */
+    /* A queue that lasts for four seconds. */
     if (prt_queue_new(sizeof(struct sample), 4096, PRT_OVERFLOW_DROP_NEWEST, &to, &from) || prt_sender_lock_memory(to))
         return failed("queue");
     prt_task_options_init(&options, "NAME", PRT_POLICY_FIFO, PRIORITY, PERIOD_NS);
@@ -99,7 +99,7 @@ int main(int argc, char **argv)
     options.cycles = (uint64_t)seconds * (SECOND_NS / PERIOD_NS);
     if (prt_task_start(rt, &options, step, to, &task))
         return failed("task");
-    /* Until its last second, or a signal, which stops the task. */
+    /* Until the last second is over, or a signal stops the task. */
     next = prt_now_ns() + SECOND_NS;
     for (second = 1; prt_until_signal_or(rt, next) == PRT_STATUS_TIMED_OUT && second != seconds; second++) {
         log_second(from, second);

@@ -1,6 +1,6 @@
-// NAME: a control step every millisecond, and a log of it that cannot delay it.
+// NAME: a control step every millisecond, with a log that cannot delay it.
 //
-//   NAME [SECONDS [CPU]]      SECONDS 0, or without it: until Ctrl-C; without CPU on any
+//   NAME [SECONDS [CPU]]      without SECONDS, or with 0: until Ctrl-C; without CPU: on any CPU
 
 #include <punctual.hpp>
 
@@ -24,14 +24,14 @@ struct sample {
 
 long long us(rt::nanoseconds time) { return static_cast<long long>(time / 1us); }
 
-/// A whole number from 0.
+/// Parses a whole number that is not negative.
 bool number(std::string_view text, int &value)
 {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     return error == std::errc() && end == text.data() + text.size() && value >= 0;
 }
 
-/// In an ordinary thread: whatever it waits for, the loop does not.
+/// Runs in an ordinary thread, so the loop does not wait for anything in here.
 void log_second(rt::receiver<sample> &from, int second)
 {
     rt::nanoseconds worst{};
@@ -53,16 +53,16 @@ int main(int argc, char **argv) try {
     }
     rt::block_signals();
     auto program = rt::builder().lock_memory().want(rt::check::preempt_rt).require(rt::check::high_resolution_timers).start();
-    // A queue for four seconds; what does not fit is dropped and counted.
+    // A queue that lasts for four seconds; samples that do not fit are dropped and counted.
     auto [to, from] = rt::queue<sample>(4096, rt::overflow::drop_newest);
     to.lock_memory();
     auto options = rt::options("NAME", rt::policy::fifo, priority, period).on_cpu(cpu);
     options.cycles(static_cast<std::uint64_t>(seconds) * (1s / period));
-    // In the loop nothing is allocated, locked or printed.
+    // Nothing in the loop allocates, locks or prints.
     auto loop = program.start(options, [&to = to](const rt::cycle &cycle) noexcept {
         (void)to.send({cycle.index(), cycle.lateness()});
     });
-    // Until its last second, or a signal, which stops the task.
+    // Until the last second is over, or a signal stops the task.
     auto next = rt::clock::now() + 1s;
     int second = 1;
     for (; !program.until_signal_or(next) && second != seconds; second++, next += 1s)

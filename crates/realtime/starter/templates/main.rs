@@ -44,7 +44,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     };
     punctual_rt::block_signals()?;
     let rt = Rt::builder().lock_memory().warn(Check::PreemptRt).require(Check::HighResolutionTimers).start()?;
-    // A queue for four seconds; samples that do not fit are dropped and counted.
+    // A queue that lasts for four seconds; samples that do not fit are dropped and counted.
     let (mut to, mut from) = queue::<Sample>(4096, Overflow::DropNewest)?;
     to.lock_memory()?;
     let mut task = rt.periodic("NAME", Scheduling::Fifo { priority: PRIORITY.try_into()? }, PERIOD);
@@ -59,7 +59,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
         let _ = to.send(Sample { late: cycle.lateness() });
         Next::Continue
     })?;
-    // Until its last second, or a signal, which stops the task.
+    // Until the last second is over, or a signal stops the task.
     let (mut second, mut next) = (1, monotonic() + SECOND);
     while !rt.until_signal_or(next) && second != seconds {
         log_second(&mut from, second);

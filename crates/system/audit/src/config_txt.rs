@@ -77,7 +77,7 @@ impl Settings {
         if unless.is_empty() {
             self.lines.retain(|line| !is_same(line));
         } else {
-            // It is then also unknown if the earlier value remains.
+            // Then it is also unknown whether the earlier value remains.
             let earlier = self.lines.iter_mut().filter(|line| is_same(line) && line.unless.is_empty());
             earlier.for_each(|line| line.unless.clone_from(&unless));
         }

@@ -44,7 +44,7 @@ pub(crate) fn judge(rule: &Rule, severity: Severity, sight: &Sight) -> Finding {
 /// Returns the line of a fix. If one of its command-line changes has no effect on this kernel, the line ends with the
 /// reason; if this kernel is unknown, it ends with the kernels that have the parameters.
 fn advice(rule: &Rule, sight: &Sight, fix: &Fix) -> Option<String> {
-    // What takes effect at the next boot is the fix if the file to write does not exist.
+    // If the file to write does not exist, the fix is what takes effect at the next boot.
     let actions = if lacks_file(sight, &fix.now) && !fix.persist.is_empty() { &fix.persist } else { fix.first() };
     let line = line(actions)?;
     let inert = actions.iter().find_map(|action| {

@@ -44,7 +44,8 @@ impl Rules {
 
     /// Loads a copy of the built-in rules that the caller can extend; takes a few milliseconds.
     pub fn load() -> Rules {
-        // A vector that grows would be twice as long. A test reads the same bytes, so this cannot fail.
+        // Allocated in one piece, because a growing vector would become twice as long. A test reads the same bytes, so
+        // this cannot fail.
         let mut json = vec![0; LENGTH];
         let parts = std::iter::once(EMBEDDED);
         miniz_oxide::inflate::decompress_slice_iter_to_slice(&mut json, parts, false, true)
@@ -84,7 +85,7 @@ impl Rules {
         let reads = rule.reads.values().chain(commons.flat_map(|common| common.reads.values()));
         let changes = rule.fixes().flat_map(Fix::first).any(|action| rule.changes_line(action));
         let mut paths: Vec<String> = reads.flat_map(|read| read.source.paths()).collect();
-        // Whether the kernel supports a parameter.
+        // These files show whether the kernel supports a parameter.
         if changes || paths.iter().any(|path| path == "/proc/cmdline") {
             let all = CONFIG_READS.iter().chain(&["/proc/cmdline", "/proc/sys/kernel/arch", "/dev/kmsg"]);
             paths.extend(all.map(|path| (*path).to_owned()));

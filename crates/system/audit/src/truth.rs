@@ -66,7 +66,8 @@ impl Test {
             Ok(value) => self.of_value(value),
             Err(gap) => Truth::Open(vec![gap.clone()]),
         });
-        // A single value has no elements to test; a list that could not be read may be one gap.
+        // These tests need a list. A single value has no elements, but a list that could not be read may be a single
+        // gap.
         let misused = (self.empty.is_some() || self.all.is_some() || self.any.is_some()).then(|| match known {
             Ok(_) => Truth::Open(vec![Gap::new("a single value", Cause::Garbled("list"))]),
             Err(gap) => Truth::Open(vec![gap.clone()]),

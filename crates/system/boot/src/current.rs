@@ -35,7 +35,7 @@ impl Configured {
         let known = |word: &&String| next.iter().any(|other| key(other) == key(word));
         let extra: Vec<&String> = running.iter().filter(|word| !is_in(next, word)).collect();
         Some(Drift {
-            // Skips words with variables, which only the boot loader can expand.
+            // Leaves out words with variables, which only the boot loader can expand.
             waiting: self
                 .configured
                 .iter()

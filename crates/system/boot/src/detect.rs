@@ -60,7 +60,7 @@ const LOOKED: &str = "config.txt of a Raspberry Pi, /etc/default/grub, /boot/loa
 /// [`BootError::Unknown`] and [`BootError::Ambiguous`].
 pub fn detect(view: &dyn Machine) -> Result<Chain, BootError> {
     let traces = Traces::of(view);
-    // These set the command line, whichever boot loader reads it.
+    // These systems set the command line, whichever boot loader reads it.
     if let Some(chain) = ostree(view, &traces).or_else(|| ubuntu_core(view, &traces)) {
         return Ok(chain);
     }
@@ -221,7 +221,7 @@ fn systemd_boot(view: &dyn Machine, traces: &Traces) -> Option<Candidate> {
     let mut installed = Vec::new();
     for folder in bls::PARTITIONS {
         let has = |path: &str| exists(view, &format!("{folder}/{path}")).then(|| format!("{folder}/{path}"));
-        // Names on the EFI system partition are not case-sensitive; bootctl uses these.
+        // File names on the EFI system partition are not case-sensitive; these are the ones that bootctl uses.
         installed.extend(has("loader/loader.conf").or_else(|| has("EFI/systemd")));
         let images = names(view, &format!("{folder}/EFI/Linux"));
         installed.extend(images.iter().find(|n| n.ends_with(".efi")).map(|n| format!("{folder}/EFI/Linux/{n}")));

@@ -56,7 +56,7 @@ pub(crate) fn hint(view: &dyn Machine, path: &str) -> Option<String> {
 pub(crate) fn exists(view: &dyn Machine, path: &str) -> bool {
     match view.read_part(path, 0, 1) {
         Read::Known(_) | Read::Denied => true,
-        // A directory, a program too large to be read, or a device.
+        // It is a directory, a device, or a program that is too large to be read.
         Read::Failed(_) => true,
         Read::Absent | Read::NotGiven => matches!(view.list(path), Listing::Known(_)),
     }

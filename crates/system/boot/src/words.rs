@@ -159,7 +159,7 @@ fn write(text: &str, kernel: &[Range<usize>], fates: &[Fate], new: &[String]) ->
         let gap = text.get(at..range.start).unwrap_or_default();
         let word = text.get(range.clone()).unwrap_or_default();
         match fate {
-            // White space at the start stays in front of the word that becomes the first.
+            // Leading white space is kept in front of the word that becomes the first one.
             Fate::Goes if has_words || at != 0 => {}
             Fate::Goes => out.push_str(gap),
             Fate::Stays | Fate::Becomes(_) => {

@@ -41,7 +41,7 @@ pub(crate) fn restore(journal: &mut Journal, id: u64) -> Outcome {
     if let Change::Folder { path } = &entry.change
         && let Some(other) = journal.entries().iter().find(|other| is_inside(other, path) && other.id != id)
     {
-        // The change inside the directory must be undone first, so this one stays open.
+        // The change inside the directory must be undone first, so this entry stays open.
         return Outcome::Gone(format!("{}: kept because it contains {}", path.display(), other.change.subject()));
     }
     let outcome = match &entry.change {
@@ -49,7 +49,7 @@ pub(crate) fn restore(journal: &mut Journal, id: u64) -> Outcome {
             .and_then(|whose| back_by_command(sys, id, (argv, back), kept, &whose))
             .inspect(|outcome| {
                 if matches!(outcome, Outcome::Failed(_)) {
-                    // The command did nothing. Other programs may write to its files until the next undo, which
+                    // The command had no effect. Other programs may write to its files until the next undo, which
                     // compares them again.
                     let _ = journal.state(id, State::Written, "");
                 }
@@ -57,7 +57,7 @@ pub(crate) fn restore(journal: &mut Journal, id: u64) -> Outcome {
         _ => revert(sys, &entry),
     };
     let outcome = outcome.unwrap_or_else(|e| Outcome::Failed(format!("{}: {e}", entry.change.subject())));
-    // A command that runs again at the end is settled only after that.
+    // An entry whose command runs again at the end is settled only after that.
     let is_deferred = matches!(entry.change, Change::Command { back: Back::Again, .. });
     if outcome.is_settled() && !is_deferred {
         let _ = journal.state(id, State::Undone, &outcome.sentence());

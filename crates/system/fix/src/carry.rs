@@ -103,7 +103,7 @@ pub(crate) fn carry(journal: &mut Journal, place: &Place, doing: &Doing) -> Resu
 fn give_up(journal: &mut Journal, entry: u64, why: &str) -> String {
     match back::give_up(journal, entry) {
         Outcome::Unchanged(_) | Outcome::Restored(_) => {
-            // If this cannot be recorded, the entry stays open, and undoing finds the old value.
+            // If this cannot be recorded, the entry stays open, and a later undo finds the old value in place.
             let _ = journal.state(entry, State::GaveUp, why);
             why.to_owned()
         }

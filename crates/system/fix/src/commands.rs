@@ -32,7 +32,7 @@ pub(crate) fn before_a_command(
     }
     let mut whose = Whose::Ours;
     for (path, old) in kept {
-        // The command was interrupted before its results were recorded, so the current content is its result.
+        // If the command was interrupted before its results were recorded, the current content is its result.
         let Some((_, after)) = entry.after.iter().find(|(other, _)| other == path) else { continue };
         let now = files::kept(journal.sys, path)?;
         if is_same(now.as_ref(), after.as_ref()) {

@@ -72,7 +72,7 @@ struct Copy {
 impl Copy {
     fn read(name: &str, content: &[u8]) -> Copy {
         let mut copy = Copy { is_numbered: true, ..Copy::default() };
-        // A line that cannot be read also counts as a record.
+        // An unreadable line counts as a record too.
         let mut expected = 1;
         for (at, line) in content.split_inclusive(|byte| *byte == b'\n').enumerate() {
             let Some(whole) = line.strip_suffix(b"\n") else {
@@ -110,7 +110,7 @@ pub(crate) fn merge(first: Option<&[u8]>, second: Option<&[u8]>) -> Merged {
     let last = [&one, &two].into_iter().flatten().map(|copy| copy.last).max().unwrap_or(0);
     match (&one, &two) {
         (None, Some(_)) if last > 0 => damage.push(format!("{NAME} is missing")),
-        // An interrupted write leaves one more record in one of the copies.
+        // After an interrupted write, one of the copies may have one more record.
         (Some(one), Some(two)) if one.last.abs_diff(two.last) > 1 => {
             damage.push(format!("{NAME} ends with record {}, {COPY} with {}", one.last, two.last));
         }
@@ -119,7 +119,7 @@ pub(crate) fn merge(first: Option<&[u8]>, second: Option<&[u8]>) -> Merged {
     }
     let is_whole = matches!((&one, &two), (Some(a), Some(b)) if a.last == b.last && a.is_numbered && b.is_numbered);
     merged.length = (damage.is_empty() && (is_whole || one.is_none())).then(|| first.map_or(0, <[u8]>::len) as u64);
-    // An interrupted write leaves no other end than this if the record did not take effect.
+    // If an interrupted write had no effect, this is the only possible end.
     let is_cut_off = matches!((&one, &two), (Some(a), Some(b)) if b.is_torn && !a.has_bad_end && a.last == b.last)
         || matches!((&one, &two), (None, Some(b)) if b.is_torn && last == 0);
     let ends = [(&one, &two), (&two, &one)];

@@ -83,7 +83,7 @@ impl System for Faulty<'_> {
 
     fn write_value(&self, path: &Path, value: &[u8]) -> io::Result<()> {
         let is_done = self.fault == Fault::Killed && self.at % 2 == 1;
-        // Succeeds completely or not at all.
+        // The write succeeds completely or not at all.
         self.change(
             || self.below.write_value(path, value),
             || drop(is_done.then(|| self.below.write_value(path, value))),

@@ -133,7 +133,8 @@ impl<'s> Journal<'s> {
     /// See [`Journal::open`].
     pub fn peek(sys: &'s dyn System, folder: &Path) -> Result<Option<Journal<'s>>, JournalError> {
         match Journal::at(sys, folder, || Ok(Lock(None)))? {
-            // Another process may be writing to it.
+            // Records may seem lost because another process is writing to the journal, so it is read again with the
+            // lock.
             Some(journal) if !journal.lost.is_empty() => Journal::existing(sys, folder),
             journal => Ok(journal),
         }
@@ -157,7 +158,7 @@ impl<'s> Journal<'s> {
             Err(e) if is_absent(&e) => return Ok(None),
             Err(e) => return Err(failed(e)),
             Ok((Kind::Folder, a)) if a.uid == sys.user() && a.mode & 0o022 == 0 => {}
-            // A journal of another user could cause any change.
+            // A journal that other users can write to could cause any change.
             Ok(_) => return Err(failed(io::Error::other("other users have access to it"))),
         }
         let lock = lock().map_err(failed)?;
@@ -270,7 +271,8 @@ impl<'s> Journal<'s> {
         let appended = self.sys.append(&copy, line.as_bytes()).and_then(|()| self.sys.append(&path, line.as_bytes()));
         if let Err(e) = appended {
             self.is_torn = true;
-            // If the record stays in the copy, it counts, because a change that was not made reads as before.
+            // If the record remains in the copy, it counts. That is harmless, because undoing a change that was not
+            // made does nothing.
             let _ = self.cut_back();
             return Err(failed(e));
         }

@@ -90,7 +90,7 @@ impl<'a> Parameters<'a> {
             return Err(plan.refused.iter().map(why).collect::<Vec<_>>().join("; "));
         }
         if plan.is_done() {
-            // If there is nothing to do, a note says what these files do not determine.
+            // If there is nothing to do, a note states what these files cannot show.
             if plan.notes.is_empty() {
                 let note = "already configured: takes effect at the next boot unless it is already in effect";
                 self.boot.borrow_mut().notes.push(note.to_owned());
@@ -128,7 +128,7 @@ impl<'a> Parameters<'a> {
         let text = lines('+', &wanted.add) + &lines('-', &wanted.remove);
         let note = Edit { mode: Some(0o600), ..Edit::write(TRIAL_FILE, text) };
         let edits = std::iter::once(&note).chain(&trial.edits).cloned().map(Step::Edit);
-        // The entry is selected last; until then the next boot is unchanged.
+        // The entry is selected last, so that until then the next boot is unchanged.
         edits.chain(trial.arm.iter().map(|run| Step::Run(run.command.clone()))).collect()
     }
 
@@ -184,7 +184,7 @@ pub fn tried(sys: &dyn System) -> io::Result<Option<Tried>> {
     }
     let wanted = Change::new(request.add.clone(), request.remove.clone()).map_err(|_| nonsense())?;
     let running = match sys.read(Path::new("/proc/cmdline")) {
-        // A directory in place of a machine runs no kernel.
+        // A directory that is given in place of a machine runs no kernel.
         Err(e) if is_absent(&e) => Vec::new(),
         other => other.map_err(|e| io::Error::new(e.kind(), format!("/proc/cmdline: {e}")))?,
     };

@@ -217,7 +217,7 @@ impl System for Real {
     }
 
     fn lacks(&self, program: &str) -> bool {
-        // A directory in place of a machine need not contain its programs.
+        // A directory that is given in place of a machine need not contain the machine's programs.
         self.root.is_none() && FOLDERS.split(':').all(|folder| is_missing(&Path::new(folder).join(program)))
     }
 
@@ -233,7 +233,7 @@ impl System for Real {
     fn lock(&self, folder: &Path, wait: bool) -> io::Result<Lock> {
         let folder = File::open(self.at(folder))?;
         match wait {
-            // A process that has the lock may run other programs meanwhile.
+            // A process that holds the lock may be running other programs.
             true => lock(&folder, Share::Exclusive, PROGRAMS, &mut |_| {})?,
             false => rustix::fs::flock(&folder, FlockOperation::NonBlockingLockExclusive)?,
         }

@@ -55,7 +55,7 @@ pub(crate) fn restore(journal: &mut Journal, chosen: impl Fn(&Entry) -> bool) ->
         .map(|entry| Taken { entry: entry.id, rule: entry.rule.clone(), outcome: back::restore(journal, entry.id) })
         .collect();
     let mut done: Vec<Argv> = Vec::new();
-    // In their original order.
+    // In the order in which the commands ran.
     for (entry, taken) in open.iter().zip(&mut taken).rev() {
         let is_again = matches!(&entry.change, Change::Command { back: Back::Again, .. });
         if !is_again || !taken.outcome.is_settled() && !matches!(taken.outcome, Outcome::Refused { .. }) {
@@ -110,7 +110,7 @@ pub fn recover(sys: &dyn System, folder: &Path) -> Result<Option<Undone>, Journa
     let now = sys.boottime_s();
     let is_stale = |set: &Set| {
         let is_cut_off = !set.is_ended && set.owner.as_ref().is_some_and(punctual_journal::Owner::is_dead);
-        // The child process that has the timer acts first, unless it was killed.
+        // The child process with the timer acts first, unless it was killed.
         let is_late = set.confirm_by_s.is_some_and(|by| set.boot != boot || now > by.saturating_add(GRACE_S));
         is_cut_off || is_late
     };
@@ -167,7 +167,7 @@ enum Turn {
 fn turn(sys: &dyn System, folder: &Path, set: u64) -> Result<Turn, JournalError> {
     let Some(mut journal) = Journal::existing(sys, folder)? else { return Ok(Turn::Over(None)) };
     let boot = journal.boot();
-    // No process survives a reboot, so an unknown boot is this one.
+    // If the boot ID is unknown, the set is from this boot, because no process survives a reboot.
     let is_ours = |other: &&Set| other.id == set && boot.as_ref().map_or(true, |boot| other.boot == *boot);
     let Some(by) = journal.sets().iter().find(is_ours).and_then(|set| set.confirm_by_s) else {
         return Ok(Turn::Over(None));

@@ -126,7 +126,7 @@ fn grub(text: &str) -> String {
     others.retain(|name, _| !GRUB.contains(&name.as_str()));
     let mut values: [Option<String>; 2] = [None, None];
     for (at, appends, value) in continued(text).lines().filter_map(grub_assignment) {
-        // The longer name first, since it begins with the shorter one.
+        // The longer name comes first, because it begins with the shorter one.
         let known = GRUB.iter().zip(&values).rev().filter_map(|(name, before)| Some((name, before.as_ref()?)));
         let value = known.fold(value, |value, (name, before)| {
             value.replace(&format!("${{{name}}}"), before).replace(&format!("${name}"), before)

@@ -104,10 +104,11 @@ pub(crate) fn script(text: &str) -> String {
         }
     }
     let of_grub: Vec<String> = text.lines().filter_map(grub_variable).filter_map(unquoted).collect();
-    // The file that starts the kernel uses them, with others.
+    // Another file that starts the kernel uses these variables, among others.
     let others = if of_grub.is_empty() { "" } else { CONDITIONAL };
     let of_env: Vec<(&str, String)> = text.lines().filter_map(environment).collect();
-    // Only bootargs is the whole line; U-Boot's script adds the root file system, consoles and others to the rest.
+    // Only bootargs is the complete line. To the other variables, U-Boot's script adds the root file system, consoles
+    // and more.
     let is_part = set.is_empty() && of_env.iter().any(|(name, _)| *name != "bootargs");
     let script = if is_part { SCRIPT } else { "" };
     let of_env = of_env.into_iter().map(|(_, value)| value);

@@ -93,7 +93,7 @@ fn longest_of(arch: &str, release: Option<(u32, u32)>) -> Option<usize> {
         "m68k" => Some(SHORTEST_CMDLINE),
         arch if arch.starts_with("arm") => Some(1023),
         "ppc" | "ppc64" | "ppc64le" => (release? >= (5, 10)).then_some(2047),
-        // CONFIG_COMMAND_LINE_SIZE since 5.17; its default is the earlier value.
+        // Since 5.17 this is CONFIG_COMMAND_LINE_SIZE, whose default is the earlier value.
         "s390x" => (release? >= (5, 10)).then_some(4095),
         "riscv64" | "riscv32" => match release? {
             (6, 6..=18) => Some(1023),
@@ -208,7 +208,7 @@ fn is_private(key: &str) -> bool {
 }
 
 fn scrub_value(value: &str) -> String {
-    // Installers include the host name in the volume group's.
+    // Installers include the host name in the name of the volume group.
     for tag in ["PARTUUID=", "UUID=", "PARTLABEL=", "LABEL=", "/dev/mapper/"] {
         if let Some(at) = value.find(tag) {
             return format!("{}{tag}{SCRUBBED}", scrub_value(&value[..at]));

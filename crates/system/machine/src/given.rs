@@ -85,7 +85,7 @@ impl Given {
         let (kind, text) = kind::tell(name, bytes, kind)?;
         if let Some(other) = self.kinds.get(&kind) {
             if self.text.as_deref().is_some_and(|old| kind == Kind::Cmdline && are_line_and_log(old, &text)) {
-                // The log has the line.
+                // The log contains the command line.
                 if crate::boot_log::log_records(&text).is_none() {
                     return Ok(kind);
                 }
@@ -218,7 +218,7 @@ impl Given {
         match (joined.filter(|line| Some(line) != given.as_ref()), given) {
             (Some(line), Some(given)) if matches!(built_in, Some(BuiltIn::Instead(_))) => {
                 self.put(CMDLINE, line.as_bytes(), origin);
-                // Ignored words are reported by the comparison with the boot loader's file.
+                // The comparison with the boot loader's file reports words that are ignored.
                 self.put(Given::LINES, given.as_bytes(), name.to_owned());
                 return;
             }
@@ -274,7 +274,7 @@ fn architecture(config: &KernelConfig) -> Option<&'static str> {
         "riscv" if is("32BIT") => "riscv32",
         "riscv" => "riscv64",
         "powerpc" if is("PPC32") => "ppc",
-        // The default of the choice is CPU_BIG_ENDIAN (arch/powerpc/platforms/Kconfig.cputype).
+        // The choice defaults to CPU_BIG_ENDIAN (arch/powerpc/platforms/Kconfig.cputype).
         "powerpc" if is("CPU_LITTLE_ENDIAN") => "ppc64le",
         "powerpc" if is("PPC64") => "ppc64",
         "s390" => "s390x",

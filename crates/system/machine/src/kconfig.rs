@@ -128,7 +128,7 @@ impl KernelConfig {
             path: path.to_owned(),
             head: first_lines(&file).collect::<Vec<_>>().join("\n"),
             text,
-            // Not into_iter(): the collected list would keep the memory of this one.
+            // Not into_iter(), because the collected list would keep the memory of the old one.
             lines: named.iter().map(|(_, at)| *at).collect(),
             whole: is_whole(&file),
             is_defconfig,
@@ -281,7 +281,7 @@ fn is_whole(text: &str) -> bool {
     if !is_made(text) || is_chosen {
         return false;
     }
-    // The last line of a text without a line end may be cut.
+    // Without a line end, the last line may be truncated.
     let text = match text.strip_suffix('\n') {
         Some(_) => text,
         None if text.ends_with("\n# end of Kernel hacking") => text,
@@ -375,7 +375,7 @@ fn is_saved(text: &str) -> bool {
         }
     }
     let first = names.iter().take(16).filter(|name| FIRST.contains(name)).count();
-    // The order of Kconfig descends about as often as it ascends.
+    // In Kconfig's order, names descend about as often as they ascend.
     let descents = names.windows(2).filter(|pair| matches!(pair, [a, b] if a > b)).count();
     is_named || (names.len() >= SAVED && first >= 2 && descents * 8 > names.len())
 }

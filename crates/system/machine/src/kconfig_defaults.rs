@@ -147,7 +147,7 @@ const LOCKS: &[&str] = &["DEBUG_LOCK_ALLOC", "DEBUG_WW_MUTEX_SLOWPATH", "LOCK_ST
 /// Returns the value of an option without a prompt. Options that select it, or its default, determine this value,
 /// whatever the option's line says.
 pub(crate) fn selected(option: &str, config: &KernelConfig) -> Option<(&'static str, &'static str)> {
-    // kernel/rcu/Kconfig: default y if PREEMPTION, which PREEMPT_RT selects; before Linux 4.1 a choice had it.
+    // kernel/rcu/Kconfig: default y if PREEMPTION, which PREEMPT_RT selects. Before Linux 4.1 it was part of a choice.
     let is_new = config.release().is_none_or(|release| release >= (4, 1));
     let is_rt = config.is_on("PREEMPT_RT") || config.is_on("PREEMPT_RT_FULL");
     match option {
@@ -167,8 +167,8 @@ fn is_not_preemptible(config: &KernelConfig) -> bool {
 pub(crate) fn of(option: &str, config: &KernelConfig) -> Option<(String, &'static str)> {
     let on = |name: &str| config.is_on(name);
     let is_rt = on("PREEMPT_RT") || on("PREEMPT_RT_FULL");
-    // The option has a prompt on a real-time kernel, so `make` writes a line for it (kernel/rcu/Kconfig; in the real-time
-    // patches before 5.12).
+    // On a real-time kernel the option has a prompt, so `make` writes a line for it (kernel/rcu/Kconfig; in the
+    // real-time patches before 5.12).
     if option == "RCU_BOOST" && is_rt && (config.is_whole() || config.is_defconfig()) {
         return Some(("y".to_owned(), "the default with PREEMPT_RT, because the file has no line for it"));
     }
@@ -184,7 +184,7 @@ pub(crate) fn of(option: &str, config: &KernelConfig) -> Option<(String, &'stati
     if config.is_whole() {
         return None;
     }
-    // arch/*/Kconfig: of these there is no other kernel, NR_CPUS is 1 without SMP, and the tick's mode depends on it.
+    // arch/*/Kconfig: arm64 and s390 are always SMP, NR_CPUS is 1 without SMP, and these options depend on it.
     if option == "SMP"
         && (matches!(architecture(config), Some("arm64" | "s390"))
             || config.line("NR_CPUS").is_some_and(|(_, count)| count != "1")
@@ -242,19 +242,20 @@ pub(crate) fn of(option: &str, config: &KernelConfig) -> Option<(String, &'stati
         return None;
     }
     let default = match option {
-        // Selected by EXPERT (init/Kconfig); until Linux 6.3 on by default with PREEMPT.
+        // EXPERT selects DEBUG_KERNEL (init/Kconfig). Until Linux 6.3 the option was on by default with PREEMPT.
         "DEBUG_PREEMPT" => (!on("DEBUG_KERNEL") && !on("EXPERT")).then_some("n"),
         "RCU_NOCB_CPU_CB_BOOST" if is_rt => Some(if on("RCU_NOCB_CPU") || on("NO_HZ_FULL") { "y" } else { "n" }),
-        // Without a prompt since Linux 4.13, and selected by the other two; before, it has a prompt and no default.
+        // Since Linux 4.13 the option has no prompt, and the other two select it. Before, it had a prompt and no
+        // default.
         "LOCKUP_DETECTOR" if on("SOFTLOCKUP_DETECTOR") || on("HARDLOCKUP_DETECTOR") => Some("y"),
         "HARDLOCKUP_DETECTOR" if on("LOCKUP_DETECTOR") => None,
-        // arch/*/Kconfig: no default. Others select it on powerpc and mips.
+        // arch/*/Kconfig: no default. On powerpc and mips, other options select it.
         "SMP" => matches!(architecture(config), Some("x86" | "arm" | "riscv")).then_some("n"),
         "CPU_ISOLATION" => matches!(config.get("SMP"), Setting::Is(_)).then_some("y"),
         "NO_HZ_COMMON" => Some(if on("NO_HZ") || on("NO_HZ_IDLE") || on("NO_HZ_FULL") { "y" } else { "n" }),
         // On by default with HAVE_PREEMPT_DYNAMIC_CALL, which x86 selects (kernel/Kconfig.preempt).
         "PREEMPT_DYNAMIC" => architecture(config).is_some_and(|arch| arch != "x86").then_some("n"),
-        // The choice of kernel/Kconfig.hz; other architectures have one of their own.
+        // From the choice in kernel/Kconfig.hz; other architectures have their own.
         "HZ" => {
             let is_common = matches!(architecture(config), Some("x86" | "arm64" | "riscv" | "powerpc" | "loongarch"));
             (is_common && !config.has_on("HZ_")).then_some("250")

@@ -197,7 +197,7 @@ pub(crate) fn lacks(option: &str, config: &KernelConfig) -> Option<&'static str>
         "PREEMPT_RT" if ((3, 0)..(5, 3)).contains(&release) => Some(RELEASE),
         "PREEMPT_DYNAMIC" => match architecture(config).and_then(|arch| selects(option, arch, release)) {
             Some(false) => Some("not set: Linux of this release and architecture has no such option"),
-            // Without a prompt, and selected by PREEMPT (kernel/Kconfig.preempt, 5.12 to 5.15).
+            // From 5.12 to 5.15 the option has no prompt, and PREEMPT selects it (kernel/Kconfig.preempt).
             _ if ((5, 12)..(5, 16)).contains(&release) && !config.is_on("PREEMPT") => {
                 Some("not set: only PREEMPT selects it before Linux 5.16")
             }
@@ -233,7 +233,7 @@ mod tests {
             ("x86 2.6.33", "PREEMPT_RT", true),
             ("x86 6.6.1", "PREEMPT_RT_FULL", false),
             ("x86 4.19.1", "PREEMPT_RT_FULL", true),
-            // A vendor's kernel may have taken it over.
+            // A vendor's kernel may have it as a backport.
             ("x86_64 5.10.134-13.an8.x86_64", "PREEMPT_DYNAMIC", true),
             ("x86_64 5.10.134-rc1", "PREEMPT_DYNAMIC", false),
         ] {

@@ -59,7 +59,7 @@ pub(crate) fn machine(release: &str) -> Option<&'static str> {
     let has = |part: &str| {
         release.match_indices(part).any(|(at, _)| {
             let (before, behind) = (release.get(..at), release.get(at + part.len()..));
-            // A number behind a dot is a version.
+            // A number after a dot is part of a version.
             let is_name = part.starts_with(|c: char| c.is_ascii_alphabetic());
             let is_begin = |before: &str| before.ends_with(['-', '_', '+']) || (is_name && before.ends_with('.'));
             before.is_some_and(is_begin) && behind.is_some_and(is_end)

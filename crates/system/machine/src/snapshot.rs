@@ -272,7 +272,7 @@ impl Taking<'_> {
                 self.one(&path);
                 continue;
             }
-            // Groups are directories; files of a group have a dot in the name, but so do units.
+            // Groups are directories. A group's files have a dot in their names, but so do units.
             let may_be_group = !name.contains('.') || name.ends_with(".slice");
             if depth < 3 && may_be_group && matches!(self.machine.list(&path), Listing::Known(_)) {
                 self.below(&path, depth + 1);

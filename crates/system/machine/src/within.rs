@@ -11,8 +11,8 @@ const MAX_LINKS: usize = 40;
 /// and walks name by name if the kernel lacks it (before Linux 5.6) or a seccomp filter refuses it.
 pub(crate) fn open(root: &OwnedFd, path: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
     match openat2(root, path, flags, Mode::empty(), ResolveFlags::IN_ROOT) {
-        // A seccomp filter answers EPERM for unknown calls; a file that is really inaccessible is refused again by the
-        // walk.
+        // A seccomp filter returns EPERM for a call that it does not know. If access to the file itself was refused,
+        // the walk is refused too.
         Err(Errno::NOSYS | Errno::PERM) => by_names(root, path, flags),
         opened => opened,
     }
@@ -20,7 +20,7 @@ pub(crate) fn open(root: &OwnedFd, path: &str, flags: OFlags) -> Result<OwnedFd,
 
 /// Walks as the kernel does (fs/namei.c, `link_path_walk`), with one call per step that never follows a link.
 fn by_names(root: &OwnedFd, path: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
-    // A stack: the next name is last.
+    // Used as a stack: the next name is the last element.
     let mut left: Vec<Vec<u8>> = Vec::new();
     push(&mut left, path.as_bytes());
     let mut folders: Vec<OwnedFd> = Vec::new();

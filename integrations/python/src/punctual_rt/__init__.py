@@ -226,7 +226,7 @@ def plot(report: Report, axes: Any = None, by: str = "load", value: Optional[str
         edges = (row["low_ns"], row["low_ns"] + row["width_ns"])
         bins[edges] = bins.get(edges, 0) + row["count"]
     for name, bins in lines.items():
-        # Nothing is drawn where no wakeup was: a line would say one.
+        # Nothing is drawn where there is no wakeup, because a line would suggest one.
         x, y, end = [], [], None
         for (low, high), count in sorted(bins.items()):
             if end is not None and low > end:
@@ -315,7 +315,7 @@ def _measured(command: str, options: Sequence[object], out: Optional[_PathLike],
     if out is not None:
         words += ["--out", out]
     document = _document(program, words)
-    # The directory as `report` reads it has the histograms, too.
+    # When `report` reads the directory, the document also has the histograms.
     return Report(document["result"]["run_directory"], document, program)
 
 
@@ -339,7 +339,8 @@ def _call(program: str, words: Iterable[object]) -> "tuple[int, str]":
     try:
         out, said = child.communicate()
     except BaseException:
-        # As Ctrl-C in a terminal, which the program may have received, too: it undoes its changes and completes the run.
+        # Like Ctrl-C in a terminal, which the program may also have received: it undoes its changes and completes the
+        # run.
         try:
             child.send_signal(signal.SIGINT)
             child.communicate()

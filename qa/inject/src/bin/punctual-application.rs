@@ -131,10 +131,10 @@ fn run(wanted: &Wanted) -> Anything {
             let _ = clock_nanosleep_relative(clock, &timespec(wanted.period_ns));
             continue;
         }
-        // Missed periods are not made up: a thread that does so after the kernel has stopped it is a runaway.
+        // Missed periods are not made up for: a thread that did so after the kernel stopped it would be a runaway.
         let missed = (now() - next) / wanted.period_ns;
         next += wanted.period_ns * (1 + missed.max(0));
-        // Only a signal ends it early, which is harmless here.
+        // Only a signal ends the sleep early, which is harmless here.
         let _ = clock_nanosleep_absolute(clock, &timespec(next));
     }
 }

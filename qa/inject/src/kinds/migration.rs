@@ -48,7 +48,7 @@ fn moves(config: &Config, slots: &[Slot]) -> Result<Vec<Move>, InjectError> {
     let burst = own_burst("higher_priority", NAME, fifo(95)?, config.other_cpu);
     let mut moves = Vec::new();
     for (n, slot) in slots.iter().enumerate() {
-        // Every other time there is hardly any wait on the new CPU.
+        // In every second move there is hardly any wait on the new CPU.
         let last = if n % 2 == 0 { slot.at(100) } else { 0 };
         sleep_until(slot.at(60));
         let before = now();

@@ -19,8 +19,8 @@ pub(super) fn run(config: &Config) -> Result<Vec<Burst>, InjectError> {
         let waiter = scope.spawn(|| wait(config, &slots, &lock));
         let bursts = hold(config, &slots, &lock);
         let waits = joined(waiter.join())?;
-        // Before the other thread requested the lock, the owner was an ordinary thread that the victim preempts; if the
-        // other came first, the owner was boosted from the start.
+        // Until the other thread requested the lock, the owner was an ordinary thread that the victim preempts. If the
+        // other thread requested it first, the owner was boosted from the start.
         let inverted = |(burst, (asked, got)): (Burst, (u64, u64))| {
             let start_ns = burst.start_ns.max(asked);
             (start_ns < burst.end_ns && got >= burst.end_ns).then_some(Burst { start_ns, ..burst })

@@ -54,8 +54,8 @@ pub(super) fn idle(config: &Config) -> Result<Vec<Burst>, InjectError> {
 fn class() -> Result<&'static str, InjectError> {
     match surroundings::fair_server() {
         Some(true) => return Ok("fair_server"),
-        // If debugfs does not show it, the version does. Kernels with RT groups have both, but the server leaves
-        // real-time threads no more than throttling would, and acts first.
+        // If debugfs does not show the server, the version decides. Kernels with RT groups have both mechanisms, but
+        // the server leaves real-time threads no more time than throttling would, and acts first.
         None if release().is_some_and(|release| release >= (6, 12)) => return Ok("fair_server"),
         Some(false) | None => {}
     }
@@ -93,7 +93,7 @@ fn starve(config: &Config, class: &str, begun: u64, end: u64, hogs: &AtomicBool)
         let t = watch.look();
         let count = switches()?;
         if count == before {
-            // It was only delayed until then, not switched out.
+            // The thread was only delayed until then, not switched out.
             last = t;
         } else {
             let mut gaps = std::mem::replace(&mut watch, Watch::new()).gaps;

@@ -36,7 +36,7 @@ pub fn booted_by(name: &str) -> tempfile::TempDir {
 
 fn fill(name: &str, root: &Path) {
     copy(&roots_folder().join(name), root);
-    // snapd writes it in one piece, without spaces.
+    // snapd writes the file in one piece, without spaces.
     let state = root.join("var/lib/snapd/state.json");
     if let Ok(text) = fs::read_to_string(&state) {
         let value: serde_json::Value = serde_json::from_str(&text).unwrap();
@@ -71,7 +71,7 @@ pub fn run(root: &Path, words: &[&str]) {
     let at = |path: &str| root.join(path.trim_start_matches('/'));
     match words {
         ["grub-mkconfig", "-o", path] => {
-            // Generated elsewhere, and copied here.
+            // Generated elsewhere, then copied here.
             fs::copy(at("/boot/grub/grub.cfg"), at(path)).unwrap();
             generated(root, path.trim_start_matches('/'), "etc/default/grub.d/60-punctual.cfg");
         }

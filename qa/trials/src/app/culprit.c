@@ -1,6 +1,6 @@
-// culprit MODE FILE: a thread "victim" of FIFO 60 with a period of 2 ms and 200 us of work, and what makes one of 14
-// cycles about 800 us longer. FILE has the begin and the end of each such time.
-// MODE: thief (a thread of FIFO 90 takes the CPU), holder (a thread of FIFO 40 holds a mutex with priority inheritance
+// culprit MODE FILE: a thread "victim" at FIFO 60 with a period of 2 ms and 200 us of work, and a culprit that makes one
+// of 14 cycles about 800 us longer. FILE gets the start and the end of each of these times.
+// MODE: thief (a thread at FIFO 90 takes the CPU), holder (a thread at FIFO 40 holds a mutex with priority inheritance
 // that the victim locks), burst (the victim works longer).
 #define _GNU_SOURCE
 #include <pthread.h>

@@ -75,7 +75,7 @@ mod tests {
         let (count, wrong) = scored(&cycles, &injected, Some("holder"));
         assert_eq!((count, wrong), (2, vec![&cycles[1]]));
         assert_eq!(scored(&cycles, &injected, None).1, [&cycles[0]]);
-        // Elsewhere, and too short to be the reason.
+        // An injected time in no cycle, then one that is too short to be the reason.
         assert_eq!(scored(&cycles, &[(5_000_000, 6_000_000)], None).0, 0);
         assert_eq!(scored(&cycles, &[(1_000_000, 1_100_000)], None).0, 0);
     }

@@ -213,7 +213,7 @@ fn one(wanted: &Wanted, case: &Case) -> Result<Vec<Compared>, String> {
     values.push(close("period", period as f64, (case.period_us * 1_000) as f64));
     if case.has_cpu {
         let cpu = phase("cpu(truth)")?.cpus.first().and_then(|cpu| cpu.mean_ns).unwrap_or(0.0);
-        // What a hypervisor takes from a CPU is time of the thread that runs, by the guest's events.
+        // In the guest's events, time that a hypervisor takes from a CPU looks like time of the running thread.
         let stolen = (steal_ticks() - stolen_before) * TICK_NS / within.len().max(1) as f64;
         let near = Some(CALLS_NS + stolen);
         values.push(Compared { what: "mean CPU time", found: cpu, truth: mean(&|one| one.2), near });

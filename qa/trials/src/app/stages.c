@@ -1,7 +1,7 @@
-// stages NUMBER PERIOD_US WORK_US FILE: a chain of threads stage-0 … of falling priority, each released by the one before:
-// by eventfd, futex, pipe, socket, in turn. FILE has the release of the first and the end of the last, before it waits
-// again, for each pass; a stage that reads a counter takes all passes that it was released for at once, the others one at
-// a time.
+// stages NUMBER PERIOD_US WORK_US FILE: a chain of threads stage-0 … with decreasing priority, each released by the
+// previous one through an eventfd, a futex, a pipe or a socket, in turn. For each pass, FILE gets the release of the first
+// stage, and the end of the last one, before it waits again. A stage that reads a counter takes all passes for which it
+// was released at once; the others take one at a time.
 #define _GNU_SOURCE
 #include <linux/futex.h>
 #include <pthread.h>
@@ -60,7 +60,7 @@ static void wake(int stage, long pass) {
     }
 }
 
-/// The last stage has ended the passes up to `pass`.
+/// Records that the last stage has ended the passes up to `pass`.
 static void finish(int stage, long *done, long pass) {
     if (stage + 1 < number) return;
     for (long long end = now(); *done < pass;) ended[++*done] = end;

@@ -1,6 +1,6 @@
-// truth MODE PERIOD_US WORK_US PRIORITY FILE: a loop whose release, end and CPU time of each cycle are in FILE.
-// MODE: sleep (clock_nanosleep), timerfd, epoll (timerfd behind it), posix (timer_create and sigwait), late (sleep;
-// each 100th cycle works 2.5 periods and the releases passed are given up), behind (likewise, and caught up).
+// truth MODE PERIOD_US WORK_US PRIORITY FILE: a loop that writes the release, end and CPU time of each cycle to FILE.
+// MODE: sleep (clock_nanosleep), timerfd, epoll (on a timerfd), posix (timer_create and sigwait), late (sleep; every
+// 100th cycle works for 2.5 periods, and the missed releases are given up), behind (likewise, but they are caught up).
 #define _GNU_SOURCE
 #include <sched.h>
 #include <signal.h>
@@ -81,7 +81,7 @@ int main(int count, char **words) {
         }
         int is_long = cycle % 100 == 0 && (!strcmp(mode, "late") || !strcmp(mode, "behind"));
         long long most = is_long ? period * 5 / 2 : work;
-        // A reading of the CPU clock is a system call; most of the work is without.
+        // Reading the CPU clock is a system call, so most of the work is done without it.
         while (now(CLOCK_THREAD_CPUTIME_ID) - begun < most)
             for (volatile int spin = 0; spin < 500; spin++);
         long long cpu = now(CLOCK_THREAD_CPUTIME_ID), after = now(CLOCK_MONOTONIC);

@@ -41,7 +41,7 @@ fn before(field: &Field) -> Result<u64, String> {
         field.is_untouched("a link at the folder's name")?;
         fs::remove_file(&out).map_err(|e| e.to_string())?;
     }
-    // As root alone, in the folder of another user.
+    // Runs as root, in a directory of another user.
     let output = field.root(&words)?;
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     if output.status.success() || !said.contains("--owner") {
@@ -56,7 +56,7 @@ fn during(field: &Field) -> Result<(u64, u64), String> {
     let out = field.home().join("run");
     let shown = out.display().to_string();
     std::thread::scope(|scope| {
-        // Symbolic links by the attacker; hard links by root, as with fs.protected_hardlinks = 0.
+        // The attacker creates symbolic links; root creates hard links, as with fs.protected_hardlinks = 0.
         scope.spawn(|| inject(field, &out, &stop, &links, true));
         scope.spawn(|| inject(field, &out, &stop, &links, false));
         let mut runs = 0;
@@ -83,8 +83,8 @@ fn inject(field: &Field, out: &Path, stop: &AtomicBool, links: &AtomicU64, symbo
             let at = out.join(name);
             let made = match symbolic {
                 true => {
-                    // What the run has created belongs to the attacker, the owner of the folder, who can remove and
-                    // replace it at will.
+                    // What the run creates belongs to the attacker, who owns the directory and can remove and replace
+                    // it at will.
                     let _ = fs::remove_file(&at).or_else(|_| fs::remove_dir(&at));
                     symlink(victim.join(TARGETS.iter().find(|known| *known == name).unwrap_or(&"secret")), &at)
                 }
@@ -95,7 +95,7 @@ fn inject(field: &Field, out: &Path, stop: &AtomicBool, links: &AtomicU64, symbo
             };
             links.fetch_add(u64::from(made.is_ok()), Relaxed);
         }
-        // The program must be able to continue, or nothing would be written at all.
+        // Pauses so that the program can continue; otherwise nothing would be written at all.
         std::thread::sleep(Duration::from_micros(500));
     }
     let _ = fs::remove_dir_all(out);

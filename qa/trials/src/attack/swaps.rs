@@ -57,9 +57,9 @@ fn under(
         scope.spawn(|| swap(swapped, &field.victim(), &stop, &count));
         let (mut runs, mut whole) = (0, 0);
         while runs < least || count.load(Relaxed) < swaps {
-            // The results of the previous run, wherever they are.
+            // Removes the results of the previous run, wherever they are.
             let _ = fs::remove_dir_all(swapped.with_extension("real"));
-            // It may have been the folder that is swapped: without it there would be no more swaps.
+            // This may have removed the directory that is swapped, without which there would be no further swap.
             make(&field.home().join("deep"))?;
             let tried = one(field, runs).and_then(|output| field.is_untouched("a swapped folder").map(|()| output));
             match tried {
@@ -94,7 +94,7 @@ fn swap(folder: &Path, victim: &Path, stop: &AtomicBool, count: &AtomicU64) {
             count.fetch_add(u64::from(fs::remove_file(folder).is_ok()), Relaxed);
         }
         let _ = fs::rename(&aside, folder);
-        // The program must be able to continue, or nothing would be written at all.
+        // Pauses so that the program can continue; otherwise nothing would be written at all.
         std::thread::sleep(Duration::from_micros(200));
     }
 }

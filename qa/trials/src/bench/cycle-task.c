@@ -1,4 +1,4 @@
-/* A task whose body sends a sample through a queue, as `punctual new` writes it. */
+/* A task whose body sends a sample through a queue, as in the program that `punctual new` writes. */
 
 #include <punctual_rt.h>
 #include <stdio.h>

@@ -56,7 +56,7 @@ pub fn run() -> Result<(), String> {
     let in_c = linked(folder.path(), "task.c", include_str!("cycle-task.c"))?;
     let in_cpp = linked(folder.path(), "task.cpp", include_str!("cycle-task.cpp"))?;
     let task = Some("stepped");
-    // Each with the number of the row that it is compared with.
+    // Each row has the number of the row with which it is compared.
     let rows = [
         ("bare loop in C, one reading of the clock", measure(&plain, &[], None)?, 0),
         ("bare loop in C, also reads the clock after its work", measure(&timed, &[], None)?, 1),

@@ -1,8 +1,9 @@
-# A copy of the guest's disk as a machine of its own, for as long as this process lives: in a mount namespace, with its disk under
-# the names it has in the guest, so that grub-mkconfig makes the guest's menu. $1: the copy, $2: a folder, $3: the program.
+# Makes a copy of the guest's disk look like a machine of its own while this process lives: in a mount namespace, and
+# with the disk's names in the guest, so that grub-mkconfig generates the guest's menu. $1: the copy, $2: a directory,
+# $3: the program.
 set -e
 loop=$(losetup -f --show "$1")
-# This kernel may know no GPT.
+# This kernel may not support GPT.
 partx -a "$loop" 2> /dev/null || [ -e "/sys/class/block/${loop#/dev/}p2" ]
 mkdir -p "$2/dev" "$2/root"
 mount -t tmpfs -o mode=755 dev "$2/dev"
@@ -17,11 +18,11 @@ mkdir -p disk/by-uuid
 for part in vda1 vda2; do ln -s "../../$part" "disk/by-uuid/$(blkid -o value -s UUID "$part")"; done
 mount --bind "$2/dev" /dev
 mount -t ext4 /dev/vda2 "$2/root"
-# It goes with its last user.
+# Detached when the last user is gone.
 losetup -d /dev/vda
 cd "$2/root"
 mount --bind /dev dev
-# The kernel is this machine's: nothing of it is written.
+# /proc and /sys show this machine's kernel, so nothing is written there.
 mount -t proc proc proc
 mount -t sysfs sys sys
 mount -t tmpfs tmp tmp

@@ -53,7 +53,7 @@ const CASES: [Case; 4] = [
         name: "init=/bin/false appended to the armed entry",
         then: "cp -p /boot/grub/custom.cfg /root/custom.cfg
             sed -i 's|^\\([[:space:]]*linux[[:space:]].*\\)|\\1 init=/bin/false|' /boot/grub/custom.cfg; sync",
-        // Another program has changed it by now, so it is left until the words are removed.
+        // Another program has changed the file, so it stays until the words are removed.
         boots: &["$back; undo; [ $? = 1 ] || exit 14; cp -p /root/custom.cfg /boot/grub/custom.cfg; undo && same"],
         breaks: true,
     },

@@ -1,14 +1,14 @@
-# Sourced by every step: what stands below /etc and /boot, and the stand-in for the product: the same edits in the same order.
+# Sourced by every step. Lists what is below /etc and /boot, and makes the same edits as the product, in the same order.
 kept=/var/lib/lab-fix
 own=/etc/default/grub.d/60-punctual.cfg
 menu=/boot/grub/grub.cfg
 env=/boot/grub/grubenv
-# Every file, folder and link with its mode, owner and size; every file's checksum.
+# Lists every file, directory and link with its mode, owner and size, and the checksum of every file.
 list() {
   (cd / && find etc boot -xdev -type f -exec sha256sum {} + && find etc boot -xdev ! -type d -printf '%p %M %U:%G %s %l\n' &&
     find etc boot -xdev -type d -printf '%p/ %M %U:%G\n') | sort
 }
-# A file as it is to be: written aside, synced, renamed, its folder synced.
+# Writes a file atomically: writes it under another name, syncs it, renames it, and syncs its directory.
 put() {
   cat > "$1.aside" && chmod "$2" "$1.aside" && sync "$1.aside" && mv "$1.aside" "$1" && sync "$(dirname "$1")"
 }
@@ -18,7 +18,7 @@ keep() {
 fix() {
   keep "$menu" menu
   printf 'GRUB_CMDLINE_LINUX_DEFAULT="$GRUB_CMDLINE_LINUX_DEFAULT %s"\n' "$1" | put "$own" 644
-  # Not update-grub, which empties grub.cfg and fills it in place: a cut in between leaves no menu.
+  # Not update-grub, which truncates grub.cfg and writes it in place: a power cut in between would leave no menu.
   grub-mkconfig -o "$menu.aside" > /dev/null 2>&1 && sync "$menu.aside" && mv "$menu.aside" "$menu" && sync "$(dirname "$menu")"
 }
 undo() {
@@ -31,7 +31,7 @@ undo() {
   rm -rf "$kept"
   sync
 }
-# The menu's first entry once more with these words, selected for the next boot only.
+# Adds the menu's first entry once more with these words, and selects it for the next boot only.
 trial() {
   keep "$env" env
   awk '/^menuentry /{p = 1} p{print} p && /^}/{exit}' "$menu" |
@@ -39,7 +39,7 @@ trial() {
     put /boot/grub/custom.cfg 644
   grub-reboot punctual-trial && sync
 }
-# Did anything change since the first step of this guest?
+# Succeeds if nothing has changed since the first step of this guest.
 same() {
   list > /root/now
   cmp -s /root/before /root/now && return 0

@@ -47,7 +47,7 @@ pub fn conditions(conditions: &Conditions) {
         for (name, worst) in WORST {
             for runs in [1, 3] {
                 let name = format!("fleet: some outlier of {boards} identical boards, {runs} runs each, {name}");
-                // A board that meets the disturbance by chance looks like a slow board, so this is only reported.
+                // A board that experiences the disturbance by chance looks like a slow board, so this is only reported.
                 let bar = if matches!(worst, Worst::Rare) { Bar::Shown } else { Bar::AtMost(0.1) };
                 conditions.share(&name, bar, |mut random| {
                     !outliers(&simulated((boards, runs), worst, &LOADS, &mut random, |_, _| 1.0)).is_empty()

@@ -1,8 +1,8 @@
 #!/bin/bash
-# Over ssh into a mount namespace whose /boot, /etc/default/grub, /lib/modules and /var/lib/punctual are a machine's of its own: the
-# controller and its ssh are killed at a random instant, what boots by default is looked at, the second deployment has to go through, and a
-# rollback has to leave every byte as before.
-# $1: punctual, $2: kernel.tar, $3: how often, $4: an empty folder on a disk (not tmpfs), $5: roots of crates/system/boot
+# Deploys over ssh into a mount namespace that has its own /boot, /etc/default/grub, /lib/modules and /var/lib/punctual. The controller and its
+# ssh are killed at a random time. The default boot entry must then be unchanged, a second deployment must succeed, and a rollback must restore
+# every byte.
+# $1: punctual, $2: kernel.tar, $3: number of runs, $4: an empty directory on a disk (not tmpfs), $5: roots of crates/system/boot
 set -u
 punctual=$1 kernel=$2 runs=$3 home=$4 roots=$5
 mkdir -p "$home"/{boot,modules,state,ssh,default,home} /run/sshd /lib/modules /var/lib/punctual /etc/default
@@ -32,7 +32,7 @@ on="--target ssh://127.0.0.1:$port --ssh-config $PWD/config"
 deploy() { "$punctual" kernel deploy "$kernel" $on --manual-recovery --skip processor --skip space; }
 list() { cd "$home" && find boot modules default -type f -exec sha256sum {} + | grep -v ' boot/grub/grubenv$' | sort; find boot modules default | sort; cd - > /dev/null; }
 list > "$home/before"
-# How long one takes, the program's and the package's way there included.
+# Duration of one deployment, including the transfer of the program and the package.
 rm -rf ~/.cache/punctual/remote
 begun=$(date +%s%N)
 deploy > "$home/first" 2>&1 || { cat "$home/first"; exit 1; }
@@ -43,7 +43,8 @@ cmp -s "$home/before" "$home/after" || { diff "$home/before" "$home/after"; exit
 echo "a whole deployment: $whole ms"
 armed=0 partly=0
 for run in $(seq "$runs"); do
-  # A controller that dies in the middle of a part leaves it: the uploads are part of what is cut.
+  # A controller that dies while sending leaves a partial upload. Removed in every second run, so that uploads are
+  # interrupted too.
   [ $((run % 2)) = 0 ] && rm -rf ~/.cache/punctual/remote/up
   at=$((RANDOM * 32768 + RANDOM))
   at=$((at % (whole + whole / 5)))
@@ -52,7 +53,7 @@ for run in $(seq "$runs"); do
   sleep "$(printf '%d.%03d' $((at / 1000)) $((at % 1000)))"
   kill -9 -- -"$controller" 2> /dev/null
   wait "$controller" 2> /dev/null
-  # What boots by default is what did before, and what is armed is whole.
+  # The default entry must be the previous one, and an armed trial must be complete.
   grep -q 'set default' /boot/grub/custom.cfg 2> /dev/null && { echo "run $run at $at ms: the default changed"; exit 1; }
   cmp -s /boot/grub/grub.cfg "$roots/debian-12-grub/boot/grub/grub.cfg" || { echo "run $run: grub.cfg changed"; exit 1; }
   if grep -q '^next_entry=punctual' /boot/grub/grubenv; then

@@ -180,7 +180,7 @@ fn tried(bench: &Bench, case: &Case, armed: &DiskGuest, number: usize) -> Result
     let marks: Vec<&str> = run.boots.iter().flat_map(|boot| &boot.marks).map(String::as_str).collect();
     let result = case.comes.judge(&run, &marks);
     if result.is_ok() {
-        // A disk takes hundreds of megabytes.
+        // A disk image takes hundreds of megabytes.
         let _ = fs::remove_dir_all(&folder);
     }
     result.map(|()| run.lasted.as_secs()).map_err(|why| format!("{why}; marks {marks:?}: {}", tail(&run)))

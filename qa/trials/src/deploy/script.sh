@@ -1,7 +1,7 @@
-# What every step can do. The guest's own first process has no network: the first card is brought up here, as the distribution's
-# would be.
+# Functions for every step. The guest's init sets up no network, so the first card is brought up here, as the
+# distribution would do.
 network() {
-  # Without udev nothing loads it.
+  # Without udev, nothing loads the driver.
   modprobe virtio_net || return 1
   for card in /sys/class/net/*/device; do
     [ -e "$card" ] || return 1
@@ -13,7 +13,8 @@ network() {
     return 0
   done
 }
-# Every path below /boot, /etc and /lib/modules: content, mode, owner. GRUB's environment has next_entry= after a one-shot boot.
+# Lists every path below /boot, /etc and /lib/modules with its content, mode and owner. GRUB's environment is left out,
+# because it has next_entry= after a one-shot boot.
 list() {
   find /boot /etc /lib/modules -path /boot/grub/grubenv -prune -o \( -type f -o -type d -o -type l \) -printf '%p %m %u %g %l\n' | sort
   find /boot /etc /lib/modules -path /boot/grub/grubenv -prune -o -type f -print | sort | xargs -d '\n' sha256sum

@@ -106,7 +106,7 @@ fn strace(words: &[&str], out: &Path) -> Result<Output, String> {
         }
         std::thread::sleep(Duration::from_millis(50));
     }
-    // Its output fits into the pipe.
+    // The child's output fits into the pipe.
     let output = child.wait_with_output().map_err(|e| e.to_string())?;
     if hangs { Err(format!("it hangs: {}", String::from_utf8_lossy(&output.stderr))) } else { Ok(output) }
 }
@@ -151,7 +151,7 @@ fn judged(output: &Output, is_mute: bool, out: &Path, took: Duration) -> Result<
         return failed("no message");
     }
     if took < LASTS {
-        // At the start it may report that nothing can be written there.
+        // At the start, the watch may report that nothing can be written there.
         return if code == 0 { failed("it ended early") } else { Ok(Taken::Refused) };
     }
     readable(out).map_err(|why| format!("{why}: {said}"))?;

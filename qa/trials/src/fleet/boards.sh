@@ -1,7 +1,8 @@
 #!/bin/bash
-# Boards of network namespaces, each with an sshd and a host name of its own, measured by integrations/ansible; one run is killed, one
-# board is cut off in mid-run. Leaves results/ and what happened on standard output.
-# $1: punctual, $2: an empty folder, $3: integrations/ansible, $4: ansible-playbook, $5: boards, $6: how long each measures, s
+# Boards that are network namespaces, each with its own sshd and host name, measured by integrations/ansible. One run is
+# killed, and one board is disconnected in mid-run. Writes results/, and reports what happened on standard output. $1:
+# punctual, $2: an empty directory, $3: integrations/ansible, $4: ansible-playbook, $5: number of boards, $6: how long
+# each measures, s
 set -u
 punctual=$1 home=$2 role=$3 ansible=$4 boards=$5 seconds=$6
 tag=pf$$
@@ -24,7 +25,7 @@ for n in $(seq "$boards"); do
   mkdir -p "var/$n"
   printf '%s\n' 'Port 22' "ListenAddress 10.213.$n.2" "HostKey $home/host" "AuthorizedKeysFile $home/user.pub" 'StrictModes no' \
     'UsePAM no' 'PidFile none' 'PermitRootLogin yes' 'MaxStartups 100' 'Subsystem sftp internal-sftp' > "sshd_config.$n"
-  # A host name, and a /var/tmp, of its own.
+  # Each board has its own host name and /var/tmp.
   ip netns exec "$tag-$n" unshare --uts --mount sh -c \
     "hostname board-$n; mount --bind '$home/var/$n' /var/tmp; exec /usr/sbin/sshd -D -f '$home/sshd_config.$n'" 2> "sshd.$n.log" &
   pids+=($!)
@@ -51,7 +52,7 @@ play() {
 mkdir -p results tmp cp
 play > play.log 2>&1 &
 playing=$!
-# All have begun: then one is killed and another is cut off until after its end.
+# Waits until all runs have begun. Then one is killed, and another board is disconnected until after its run has ended.
 for _ in $(seq 240); do
   begun=$(ls -d var/*/punctual/acceptance/segments 2> /dev/null | wc -l)
   [ "$begun" = "$boards" ] && break
@@ -61,7 +62,7 @@ done
 echo "begun: $begun of $boards"
 sleep 5
 killed=$((boards - 1)) cut=$boards
-# The whole command line with this board's namespace: processes of one board share its network.
+# Looks only at the processes in this board's network namespace.
 for pid in $(ip netns pids "$tag-$killed"); do
   tr '\0' ' ' < "/proc/$pid/cmdline" 2> /dev/null | grep -q ' measure --quiet' && kill -9 "$pid" && echo "killed: board-$killed"
 done

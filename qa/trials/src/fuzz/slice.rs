@@ -51,7 +51,7 @@ impl Tools {
         let all = reader.seeds();
         all.iter().enumerate().try_for_each(|(n, seed)| write(&seeds.join(n.to_string()), seed))?;
         write(&dictionary, words(reader.words()).as_bytes())?;
-        // libFuzzer fails if its dictionary is empty.
+        // libFuzzer fails with an empty dictionary.
         let dictionary = (!reader.words().is_empty()).then(|| format!("-dict={}", dictionary.display()));
         let longest = all.iter().map(Vec::len).max().unwrap_or(0).saturating_mul(2).max(LONGEST);
         let mut command = Command::new(&self.program);
@@ -61,7 +61,7 @@ impl Tools {
         command.arg(format!("-timeout={HANG}")).arg(format!("-rss_limit_mb={MEMORY_MB}"));
         command.args([format!("-report_slow_units={HANG}").as_str(), "-print_final_stats=1", "-reload=0"]);
         command.arg(corpus).arg(seeds);
-        // The inputs from the repository.
+        // Inputs from the repository.
         let (kept, regressions) = (folder("kept")?, Path::new("qa/libfuzzer/regressions").join(name));
         unpack(&packed(name), &kept)?;
         command.arg(kept).args(Some(regressions).filter(|folder| folder.is_dir()));
@@ -173,7 +173,7 @@ fn read(text: &str) -> Slice {
         if line.starts_with('#') {
             slice.edges = number(after(" cov: ")).or(slice.edges);
             slice.corpus = number(after(" corp: ")).or(slice.corpus);
-            // The count of a program that ended before it could print the final one.
+            // For a program that ended before it could print its final count.
             slice.executions = number(line.get(1..)).unwrap_or(0).max(slice.executions);
         }
         slice.executions = number(after("stat::number_of_executed_units:")).unwrap_or(slice.executions);

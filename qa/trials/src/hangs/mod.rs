@@ -206,7 +206,7 @@ impl Trial<'_> {
                 return self.end(if number == 0 { "has no child" } else { "has no more children" }, case, run);
             };
             let name = name_of(pid);
-            // It may have ended already.
+            // The process may have ended already.
             let _ = signal(pid, Signal::STOP);
             self.end(&format!("child {number} ({name}) stopped"), case, run)?;
             let _ = signal(pid, Signal::KILL);

@@ -136,7 +136,7 @@ fn wakeup(row: &mut Row, late: &Late, bursts: &[Burst], explanation: &Explanatio
     };
     let late = &late;
     let end = victim.and_then(|v| v.moments).map_or(late.woke_ns, |m| m.t3_ns.clamp(late.release_ns, late.woke_ns));
-    // It had the CPU in time, and lost it before it could read the clock: not a late wakeup.
+    // The thread got the CPU in time, but lost it before it could read the clock. This is not a late wakeup.
     if (end - late.release_ns) * 2 < late.woke_ns - late.release_ns {
         row.later += 1;
         return;
@@ -231,7 +231,8 @@ fn complaint(
         }
         if exact && (has > most + POINTS || has < share - POINTS - nested) {
             let (share, most, has) = (share * 100.0, most * 100.0, has * 100.0);
-            // The false statement: too large a share for this cause, or the cause named in its place.
+            // The false statement is the share that is too large for this cause, or the cause that is named in its
+            // place.
             let false_one = if has > most { victim.causes.iter().find(same) } else { other };
             let text = format!(
                 "{class} {tid:?} took {share:.0} to {most:.0} %, but {has:.0} % are explained; first is {}",

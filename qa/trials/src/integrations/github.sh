@@ -1,8 +1,8 @@
-# The workflow by act on this machine itself, as an unprivileged user with sudo, as a runner's is. $1: the static binary, $2: the integrations,
-# $3: an empty folder, $4: the folder of tools. 77: not here.
+# Runs the workflow with act on this machine, as an unprivileged user with sudo, like a runner's user. $1: the static binary, $2: the
+# integrations, $3: an empty directory, $4: the directory of tools. Exits with 77 if something is missing.
 #
-# Nothing is downloaded: act copies the work tree in place of actions/checkout, and takes the copy away as that user; actions/upload-artifact
-# is a stand-in that takes each path, and fails where it is not there. Of the workflow the duration, 30 minutes, the loads, all, and the claim are others.
+# Nothing is downloaded: act copies the work tree in place of actions/checkout, and removes the copy as that user. The stand-in for
+# actions/upload-artifact copies each path, and fails if one is missing. The workflow's duration (30 minutes), loads (all) and claim are changed.
 set -euo pipefail
 punctual=$1 integrations=$2 work=$3 tools=$4
 act=$tools/act/act
@@ -37,7 +37,7 @@ chmod 755 "$work"/.. "$work" "$work"/bin/*
 ( cd "$work/repo" && git init -q -b main )
 chown -R nobody "$work"/{repo,home,store}
 
-# A name for the log, and the claim.
+# $1: a name for the log, $2: the claim.
 pushed() {
   local name=$1 claim=$2 workflow=$work/repo/.github/workflows/latency.yml
   sed -e 's/--duration 30m/--duration 6s --load idle,cpu/' -e "s/max < 100us/$claim/" "$integrations/github/latency.yml" > "$workflow"
@@ -54,7 +54,7 @@ pushed() {
       --local-repository actions/upload-artifact@v4="$work/upload"
   ' bash "$work" > "$work/$name.log" 2>&1
 }
-taken() { # whether its claim holds or fails
+taken() { # $1: whether the claim holds or fails
   local store=$work/store/latency
   "$punctual" report "$store/run" --json >/dev/null || { echo "the artifact holds no run"; return 1; }
   python3 - "$store/junit.xml" "$1" <<'PY'

@@ -1,5 +1,5 @@
-# labgrid's test over ssh, to this machine. $1: the static binary, $2: the integrations, $3: an empty folder, $4: the folder of tools.
-# 77: not here.
+# Runs labgrid's test over ssh against this machine. $1: the static binary, $2: the integrations, $3: an empty
+# directory, $4: the directory of tools. Exits with 77 if something is missing.
 set -euo pipefail
 punctual=$1 integrations=$2 work=$3 tools=$4
 pytest=$tools/labgrid/bin/pytest
@@ -31,7 +31,7 @@ cp "$integrations/labgrid/test_latency.py" "$work/"
 PUNCTUAL_BINARY=$punctual PUNCTUAL_DURATION=3s PUNCTUAL_CLAIM='max < 30s' timeout 300 \
   "$pytest" -q -p no:cacheprovider --lg-env "$work/env.yaml" "$work/test_latency.py" > "$work/log" 2>&1 || { tail -20 "$work/log"; exit 1; }
 echo "labgrid: $(grep -o '1 passed' "$work/log"), over ssh"
-# A claim that cannot hold has to fail there.
+# A claim that cannot hold must fail.
 if PUNCTUAL_BINARY=$punctual PUNCTUAL_DURATION=2s PUNCTUAL_CLAIM='max < 1ns' timeout 300 \
   "$pytest" -q -p no:cacheprovider --lg-env "$work/env.yaml" "$work/test_latency.py" > "$work/log2" 2>&1; then
   echo "a claim of 1 ns passed"; exit 1

@@ -1,5 +1,5 @@
-# lava-run boots a guest, runs the test definition, and takes its signals. $1: the static binary, $2: the integrations, $3: an empty
-# folder, $4: a kernel image, $5: a static BusyBox. 77: not here.
+# lava-run boots a guest, runs the test definition, and reads its signals. $1: the static binary, $2: the integrations,
+# $3: an empty directory, $4: a kernel image, $5: a static BusyBox. Exits with 77 if something is missing.
 set -euo pipefail
 punctual=$1 integrations=$2 work=$3 kernel=$4 busybox=$5
 for program in lava-run qemu-system-x86_64 cpio; do
@@ -60,7 +60,7 @@ yaml.safe_dump(job, sys.stdout)
 PY
 timeout 900 lava-run --device "$work/device.yaml" --job-id 1 --output-dir "$work/out" "$work/job.yaml" > "$work/log" 2>&1 ||
   { tail -5 "$work/log"; exit 1; }
-# What LAVA took, not what was printed: its own results of our definition.
+# Checks LAVA's own results of this definition, not what was printed.
 python3 - "$work/log" <<'PY'
 import json, sys
 lines = [line for line in open(sys.argv[1]) if '"lvl": "results"' in line]

@@ -1,5 +1,6 @@
-# `punctual new` in a bare Debian root with one language's compiler, punctual and punctual-rt-dev: from nothing to a loop that prints its
-# statistics; then what its CI runs, `punctual check`, which has to pass, and `prove --app`, which has to find the loop's cycles. $1: the program, $2: the integrations, $3: an empty folder, $4: the folder of tools. 77: not here.
+# Runs `punctual new` in a bare Debian root with one language's compiler, punctual and punctual-rt-dev, until the loop prints its statistics.
+# Then runs what the project's CI runs: `punctual check`, which must pass, and `prove --app`, which must find the loop's cycles.
+# $1: the program, $2: the integrations, $3: an empty directory, $4: the directory of tools. Exits with 77 if something is missing.
 set -euo pipefail
 punctual=$1 root=$2/.. work=$3 tools=$4
 suite=bookworm
@@ -9,7 +10,7 @@ done
 deb=$(ls "$root"/dist/punctual-rt-dev_*_"$(dpkg --print-architecture)".deb 2>/dev/null | tail -1) || true
 [ -n "$deb" ] || { echo "no package: cargo xtask rt-dev"; exit 77; }
 
-image() { # name, packages: a root that is kept
+image() { # name, packages: prints the path of a root, which is kept
   local file=$tools/new/$suite-$1.tar
   if [ ! -e "$file" ]; then
     mkdir -p "$tools/new"
@@ -21,7 +22,7 @@ image() { # name, packages: a root that is kept
   echo "$file"
 }
 
-try() { # language, image, where the loop is, how it is built
+try() { # language, image, the loop's path, the command that builds it
   local system=$work/$1 begun
   mkdir "$system"
   tar -xf "$2" -C "$system" --exclude='./dev/*'
@@ -29,7 +30,7 @@ try() { # language, image, where the loop is, how it is built
   cp "$deb" "$system/tmp/dev.deb"
   local mounts="mount --make-rprivate / && mount -t proc proc \$0/proc && mount -t sysfs sysfs \$0/sys && mount --rbind --make-rslave /dev \$0/dev"
   if [ "$1" = rust ]; then
-    # Debian's Rust is too old for the library: that of this machine, and what cargo has of crates.io.
+    # Debian's Rust is too old for the library, so this machine's Rust and cargo's registry are used.
     local home=${CARGO_HOME:-$HOME/.cargo} sysroot
     sysroot=$(rustc --print sysroot)
     mkdir -p "$system/opt/rust" "$system/root/.cargo/registry"
@@ -44,14 +45,15 @@ try() { # language, image, where the loop is, how it is built
   echo "$1: $took s from nothing to $figures"
   inside "cd /tmp/my-loop && punctual check --duration 5s -- $3 10 1" || { echo "$1 does not pass the check:"; cat "$work/said"; exit 1; }
   echo "   $(grep -m1 '^PASS' "$work/said")"
-  # Whether it is late is the machine's.
+  # Whether the loop is late depends on the machine.
   inside "cd /tmp/my-loop && punctual prove --app '$3 0 1' --claim 'late(my-loop) = 0' --load idle --duration 3s --out run || [ \$? -ne 2 -a \$? -ne 4 ]" ||
     { echo "$1: no proof:"; cat "$work/said"; exit 1; }
   grep -q 'idle, my-loop' "$work/said" || { echo "$1: prove --app does not find the loop:"; cat "$work/said"; exit 1; }
   echo "   $(grep -m1 'idle, my-loop' "$work/said")"
 }
 
-# Commands for the root of $system, with its $mounts. Not in a PID namespace of its own: a trace has the numbers of the first one.
+# Runs commands in the root $system with its $mounts. Not in a PID namespace of its own, because traces contain the IDs
+# of the initial one.
 inside() {
   unshare --mount sh -c "$mounts && exec chroot \$0 /usr/bin/env -i HOME=/root PATH=/opt/rust/bin:/usr/bin:/bin:/usr/sbin:/sbin \
     CARGO_NET_OFFLINE=true sh -ec \"\$1\"" "$system" "$1" >"$work/said" 2>&1

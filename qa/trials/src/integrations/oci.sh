@@ -1,11 +1,12 @@
-# The image is built and run, then the Job's pod is. $1: the static binary, $2: the integrations, $3: an empty folder. 77: not here.
+# Builds and runs the image, then the Job's pod. $1: the static binary, $2: the integrations, $3: an empty directory.
+# Exits with 77 if something is missing.
 set -euo pipefail
 punctual=$1 integrations=$2 work=$3
 command -v podman >/dev/null || { echo "apt-get install podman runc"; exit 77; }
 mkdir "$work/context" "$work/out"
 cp "$punctual" "$work/context/punctual"
 
-# A sandbox may not let root raise limits: those that podman would raise are lowered.
+# A sandbox may not let root raise limits, so the limits that podman would raise are set lower.
 export CONTAINERS_CONF=$work/containers.conf
 cat > "$CONTAINERS_CONF" <<CONF
 [containers]
@@ -17,7 +18,7 @@ name=punctual-check-$$
 trap 'podman pod rm -f $name >/dev/null 2>&1; podman rmi -f $name >/dev/null 2>&1' EXIT
 podman build -q -f "$integrations/oci/Containerfile" -t "$name" "$work/context" >/dev/null 2>&1
 
-# Real-time threads in a cgroup of version 1 need a share of its own.
+# In cgroup v1, real-time threads need a budget in their own group.
 parent=/sys/fs/cgroup/cpu/libpod_parent/cpu.rt_runtime_us realtime=()
 podman run --rm --network none "$name" --version >"$work/version" 2>/dev/null
 if [ -e "$parent" ]; then
@@ -31,7 +32,8 @@ grep -q 'at FIFO 90' "$work/text"
 "$punctual" report "$work/out/run" --json >/dev/null
 echo "$(cat "$work/version"): image built, 3 s at FIFO 90 with two capabilities and nothing else"
 
-# The pod of the Job, as Kubernetes would make it: podman 4 knows no Jobs and does not put variables into arguments.
+# The pod of the Job, as Kubernetes would create it. podman 4 supports no Jobs, and does not expand variables in
+# arguments.
 python3 - "$integrations/kubernetes/job.yaml" "$name" "$work" > "$work/pod.yaml" <<'PY'
 import sys, yaml
 job, name, work = sys.argv[1:]
@@ -51,7 +53,8 @@ podman play kube --network none "$work/pod.yaml" >/dev/null 2>&1
 code=$(podman wait "$name-punctual" 2>/dev/null)
 podman logs "$name-punctual" >"$work/pod.log" 2>&1
 "$punctual" report "$work/pod/run" --json >/dev/null || { cat "$work/pod.log"; exit 1; }
-# A pod's cgroup of version 1 has no real-time share: an ordinary thread is measured then, no pass, and that is said.
+# In cgroup v1, a pod's group has no real-time budget. Then an ordinary thread is measured, which is not a pass, and is
+# reported.
 case $code in
   0) echo "the Job's pod: 2 s, exit code 0" ;;
   1 | 3) grep -q 'CONFIG_RT_GROUP_SCHED' "$work/pod.log" || { cat "$work/pod.log"; exit 1; }

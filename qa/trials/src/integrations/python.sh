@@ -1,5 +1,6 @@
-# The Python package's own tests with the program, and the examples of docs/python.md, which need pandas, polars and matplotlib: of this
-# system, or of an environment that is kept. $1: the program, $2: the integrations, $3: an empty folder, $4: the folder of tools. 77: not here.
+# Runs the Python package's own tests with the program, and the examples of docs/python.md. These need pandas, polars
+# and matplotlib, from the system or from an environment that is kept. $1: the program, $2: the integrations, $3: an
+# empty directory, $4: the directory of tools. Exits with 77 if something is missing.
 set -euo pipefail
 command -v python3 >/dev/null || { echo "apt-get install python3"; exit 77; }
 python=python3

@@ -1,5 +1,6 @@
-# What `cargo trials integrations systemd` does within the guest, of which systemd is process 1. Each line said is of one kind of check; the first
-# thing that is not as it should be ends it. Drop-ins change times, options and restarts, and nothing else of the units.
+# The part of `cargo trials integrations systemd` that runs in the guest, in which systemd is process 1. Each line of
+# output is about one kind of check; the first failure ends the script. Drop-ins change only times, options and restarts
+# of the units.
 set -uo pipefail
 watch=punctual-watch.service serve=punctual-serve.service prove=punctual-prove.service timer=punctual-prove.timer
 series=/var/lib/punctual-watch
@@ -13,7 +14,8 @@ fail() {
 }
 show() { systemctl show --property "$2" --value "$1"; }
 is() { [ "$(show "$1" "$2")" = "$3" ] || fail "$1: $2 is $(show "$1" "$2"), not $3${4:+, $4}"; }
-# Words of a shell, until they hold, for so many seconds. Limits are an emulator's: it may have half a CPU.
+# Waits until a shell command succeeds, for at most this many seconds. The limits allow for an emulator that may get
+# half a CPU.
 within() {
   local seconds=$1 until=$((SECONDS + $1))
   shift
@@ -22,7 +24,7 @@ within() {
     sleep 0.2
   done
 }
-# A unit, and the lines of its drop-in on standard input; none: it is as shipped.
+# Replaces a unit's drop-in by standard input; an empty one leaves the unit as shipped.
 drop_in() {
   rm -rf "/etc/systemd/system/$1.d"
   mkdir -p "/etc/systemd/system/$1.d"
@@ -34,7 +36,7 @@ ms() { echo $((($(date +%s%N) - $1) / 1000000)); }
 now() { date +%s%N; }
 journal() { journalctl --no-pager -o cat -u "$1"; }
 instances() { ls /sys/kernel/tracing/instances; }
-# Every run directory below a folder is read without a complaint; how many there are.
+# Checks that every run directory below a directory can be read without a complaint, and prints their number.
 whole() {
   local n=0 run
   for run in $(find "$1" -name run.json -printf '%h\n'); do
@@ -44,7 +46,7 @@ whole() {
   done
   echo $n
 }
-stopped() { # a unit, how it has to have ended
+stopped() { # a unit, the Result it must have
   local from
   from=$(now)
   systemctl stop "$1" || fail "systemctl stop $1: code $?"
@@ -58,8 +60,8 @@ within 120 'systemctl is-active -q sysinit.target && systemctl is-active -q basi
 say "systemd $(systemctl --version | sed -n '1s/.*(\(.*\))/\1/p'), $(uname -r), cgroups: $(stat -f -c %T /sys/fs/cgroup)"
 systemd-analyze verify --man=no $watch $serve $prove $timer >/tmp/verify 2>&1 && [ ! -s /tmp/verify ] || fail "systemd-analyze verify: $(cat /tmp/verify)"
 
-# watch, as it is shipped.
-# What no target wants is forgotten with its exit code as soon as it has stopped: it is enabled, as the package says.
+# watch, as shipped.
+# systemd forgets a unit that no target wants, and its exit code, as soon as it stops. So it is enabled, as the package recommends.
 systemctl enable --quiet --now $watch || fail "systemctl enable --now $watch: code $?"
 is $watch ActiveState active
 [ -s $series/watch.json ] || fail "$watch is active, and there is no $series/watch.json"
@@ -82,7 +84,7 @@ is $watch ActiveState inactive
 n=$(whole $series) || exit
 say "watch, as shipped: active after $ready ms, watchdog fed after $fed ms, $fifo threads of FIFO, stopped in $took ms (143, success), $n run whole"
 
-# Without its word it never becomes active.
+# Without READY=1 it never becomes active.
 drop_in $watch <<CONF
 [Service]
 UnsetEnvironment=NOTIFY_SOCKET
@@ -98,7 +100,8 @@ is $watch Result timeout
 n=$(whole $series) || exit
 say "watch, READY=1 kept from systemd: activating, failed by time-out, $n runs whole"
 
-# What the hardening refuses, tried where it is in force: before the program, by the same rules.
+# Tests what the hardening refuses, where it is in force: in a command that runs before the program, under the same
+# restrictions.
 echo secret >/home/secret
 cat >/usr/local/bin/probe-watch.sh <<'PROBE'
 no() { local what=$1; shift; if "$@" 2>/tmp/why; then echo "ALLOWED: $what"; exit 1; fi; echo "refused: $what: $(tail -1 /tmp/why)"; }
@@ -137,12 +140,12 @@ for line in 'NoNewPrivs:	1' 'Seccomp:	2'; do
   grep -q "^$line" "/proc/$pid/status" || fail "$watch: not '$line' but $(grep "^${line%%:*}" "/proc/$pid/status")"
 done
 caps=$(awk '/^CapEff/ {print $2}' "/proc/$pid/status")
-# SYS_NICE, IPC_LOCK, DAC_OVERRIDE, SYS_ADMIN, SYSLOG: the numbers of linux/capability.h.
+# SYS_NICE, IPC_LOCK, DAC_OVERRIDE, SYS_ADMIN, SYSLOG: numbers from linux/capability.h.
 wanted=$(printf %016x $((1 << 23 | 1 << 14 | 1 << 1 | 1 << 21 | 1 << 34)))
 [ "$caps" = "$wanted" ] || fail "$watch has capabilities $caps, not $wanted"
 say "watch, hardened: 8 of 8 refused, 5 of 5 granted, new maximum traced, textfile written; five capabilities, no more"
 
-# Stopped, not dead: the watchdog. Then dead.
+# First a stopped process, which is a case for the watchdog, then a killed one.
 stopped $watch success
 sed -i '/^ExecStartPre/d; s/ --trace-above 1us//' "/etc/systemd/system/$watch.d/check.conf"
 systemctl daemon-reload
@@ -165,7 +168,7 @@ gaps=$(grep -c '"line": *"gap"' $series/series.jsonl)
 [ "$gaps" -ge 4 ] || fail "$gaps gaps reported, and it was started five times"
 within 60 "[ \$(instances | wc -l) = 1 ]"
 
-# A CPU that is away for longer than the watchdog's time is no reason to be killed.
+# A CPU that is offline for longer than the watchdog's time must not get the process killed.
 stopped $watch success
 sed -i 's/--textfile-every 5s/--cpus 1/' "/etc/systemd/system/$watch.d/check.conf"
 systemctl daemon-reload
@@ -185,10 +188,10 @@ stopped $watch success
 punctual report $series --format html --out /tmp/watch.html || fail "punctual report $series: code $?"
 n=$(whole $series) || exit
 say "watch, kill -STOP: restarted by the watchdog (15 s) after $starved ms; kill -9: after $killed ms; $gaps gaps reported; its only CPU away for 30 s: the same process; $n runs whole, no trace instance left"
-# It goes on beside what follows.
+# It keeps running during the following checks.
 systemctl start $watch || fail "systemctl start $watch"
 
-# serve.
+# serve
 cat >/usr/local/bin/probe-serve.sh <<'PROBE'
 no() { local what=$1; shift; if "$@" 2>/tmp/why; then echo "ALLOWED: $what"; exit 1; fi; echo "refused: $what: $(tail -1 /tmp/why)"; }
 [ "$(id -u)" != 0 ] || { echo "ALLOWED: root"; exit 1; }
@@ -198,7 +201,7 @@ no 'reading /home' cat /home/secret
 no '/dev/ttyS0' ls /dev/ttyS0
 no 'FIFO' chrt -f 1 true
 PROBE
-# As shipped: without a secret it does not start, with one it asks for it.
+# As shipped: it does not start without a secret, and with one it asks for it.
 systemctl start $serve 2>/dev/null && fail "$serve starts without a secret"
 systemctl stop $serve
 install -d -m 700 /etc/punctual
@@ -212,7 +215,7 @@ read -r -t 30 -u 3 version answer token
 [ "$version $answer" = 'PUNCTUAL-LOAD/1 challenge' ] || fail "$serve answers: $version $answer"
 exec 3>&-
 stopped $serve success
-# Its protocol is spoken below without a secret, on the loopback interface.
+# Below, the protocol is tested without a secret, on the loopback interface.
 drop_in $serve <<CONF
 [Service]
 ExecStart=
@@ -225,7 +228,8 @@ refused=$(journal $serve | grep -c '^refused: ')
 [ "$refused" = 5 ] || fail "$serve: $refused refusals of 5"
 caps=$(awk '/^CapEff/ {print $2}' "/proc/$(show $serve MainPID)/status")
 [ "$caps" = 0000000000000000 ] || fail "$serve has capabilities $caps"
-# The network load takes no loopback for a network: its protocol is spoken here (crates/measurement/loads/src/wire.rs).
+# The network load does not accept loopback as a network, so this script speaks its protocol
+# (crates/measurement/loads/src/wire.rs).
 exec 3<>/dev/tcp/127.0.0.1/7375 || fail "$serve takes no connection"
 printf 'PUNCTUAL-LOAD/1 hello\n' >&3
 read -r -t 30 -u 3 version answer token
@@ -243,15 +247,16 @@ exec 3>&- 4>&-
 within 60 "journal $serve | grep -q ' disconnected after [1-9][0-9]* bytes'"
 kill -KILL "$(show $serve MainPID)"
 within 60 "[ \$(show $serve NRestarts) -gt 0 ] && systemctl is-active -q $serve"
-# Before it listens, it has no handler of SIGTERM.
+# Until it listens, it has no handler for SIGTERM.
 within 60 "(: </dev/tcp/127.0.0.1/7375) 2>/dev/null"
 stopped $serve success
 is $serve ExecMainStatus 0
 say "serve: no start without a secret, which it then asks for; 5 of 5 refused, no capability, TCP and UDP echoed, a stranger not answered, restarted after kill -9, stopped in $took ms (0)"
 
-# Two that measure the same CPUs are both inconclusive.
+# Two measurements on the same CPUs would both be inconclusive.
 stopped $watch success
-# prove by its timer, three times, of two loads: a claim that holds, one that does not, one that is undecided.
+# prove, started three times by its timer, under two loads: a claim that holds, one that fails, and one that is
+# undecided.
 next=$(systemctl start $timer && systemctl list-timers --no-pager $timer | sed -n 2p)
 case $next in *Sun*) ;; *) fail "$timer, as shipped, is next due: $next" ;; esac
 systemctl stop $timer
@@ -274,7 +279,7 @@ CONF
   systemctl start $timer || fail "systemctl start $timer"
   within 60 "[ \"\$(show $prove InvocationID)\" != '$before' ] && [ -n \"\$(show $prove InvocationID)\" ]"
   is $prove ActiveState activating
-  # Nor deactivating: ExecStopPost= runs.
+  # Waits through "deactivating" as well, while ExecStopPost= runs.
   within 240 "show $prove ActiveState | grep -qv activating"
   is $prove ExecMainStatus "$1" "with $4"
   is $prove Result "$2" "with $4"
@@ -285,7 +290,7 @@ CONF
 proved 0 success inactive "--claim 'max < 30s'"
 proved 1 exit-code failed "--claim 'max < 1ns'"
 proved 3 exit-code failed "--claim 'P(>30s) < 1e-9 @95%%'"
-# Beside punctual-watch, which is stopped meanwhile and started again.
+# With punctual-watch running, which is stopped meanwhile and started again.
 systemctl start $watch || fail "systemctl start $watch"
 proved 0 success inactive "--claim 'max < 30s'"
 within 60 "[ \"\$(show $watch ActiveState)\" = active ]"
@@ -297,7 +302,7 @@ known=$(grep -c "$(uname -r | cut -c1-10)" /tmp/history)
 [ "$known" = 4 ] || fail "the history knows $known runs, not 4: $(cat /tmp/history)"
 say "prove, by its timer: 0 inactive, 1 and 3 failed (exit-code); $n runs whole, $known in the history"
 
-# The applications, on lines in memory.
+# The applications, on simulated lines.
 applications='metronome.service rf-switch.service rotary-dial.service dial-to-switch.service'
 systemd-analyze verify --man=no $applications rf-switch.socket >/tmp/verify 2>&1 && [ ! -s /tmp/verify ] || fail "systemd-analyze verify: $(cat /tmp/verify)"
 mkdir -p /etc/default
@@ -320,7 +325,7 @@ for unit in rf-switch rotary-dial; do
   caps=$(awk '/^CapEff/ {print $2}' "/proc/$pid/status")
   [ "$caps" = "$(printf %016x $((1 << 23 | 1 << 14)))" ] || fail "$unit has capabilities $caps"
 done
-# Commands that nobody has read yet outlive the daemon, which ends with the frame that it sends.
+# Commands that have not been read yet survive the daemon, which ends after the frame that it is sending.
 for unit in dial-to-switch.service rotary-dial.service rf-switch.service; do stopped $unit success; done
 within 60 "journal rf-switch | grep -q ' 1 accepted'"
 systemctl stop rf-switch.socket

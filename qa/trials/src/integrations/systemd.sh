@@ -1,6 +1,6 @@
-# The units of packaging/ and integrations/systemd under a systemd that is process 1 of a guest. $1: the static binary, $2: the
-# integrations, $3: an empty folder, $4: a kernel image, $5: a static BusyBox, $6: the folder of tools, $7: what the guest runs, $8…: the
-# applications' programs. 77: not here.
+# Tests the units of packaging/ and integrations/systemd under a systemd that is process 1 of a guest. $1: the static
+# binary, $2: the integrations, $3: an empty directory, $4: a kernel image, $5: a static BusyBox, $6: the directory of
+# tools, $7: the script for the guest, $8…: the applications' programs. Exits with 77 if something is missing.
 set -euo pipefail
 punctual=$1 integrations=$2 work=$3 kernel=$4 busybox=$5 tools=$6 check=$7
 shift 7
@@ -8,7 +8,7 @@ suite=bookworm
 for program in mmdebstrap qemu-system-x86_64 cpio; do
   command -v $program >/dev/null || { echo "apt-get install mmdebstrap qemu-system-x86 cpio"; exit 77; }
 done
-# Debian's smallest root with systemd, as its packages install it; made once, and anew where the file is deleted.
+# Debian's smallest root with systemd, as its packages install it. Created once, and again if the file is deleted.
 image=$tools/systemd/$suite.tar
 if [ ! -e "$image" ]; then
   mkdir -p "$tools/systemd"
@@ -18,7 +18,7 @@ if [ ! -e "$image" ]; then
   mv "$work/root.tar" "$image"
 fi
 
-# What is put over it, where the package puts it; the two examples where an administrator does.
+# Files that are added where the package installs them; the two examples where an administrator would.
 extra=$work/extra
 mkdir -p "$extra"/{usr/bin,usr/lib/systemd/system,usr/lib/tmpfiles.d,etc/systemd/system/multi-user.target.wants,root}
 install -m 755 "$punctual" "$extra/usr/bin/punctual"
@@ -36,10 +36,11 @@ ExecStart=/bin/bash /root/check.sh
 Environment=HOME=/root
 UNIT
 ln -s ../check.service "$extra/etc/systemd/system/multi-user.target.wants/check.service"
-# Without udev no device ever appears to systemd: nobody waits for the console's.
+# Without udev no device ever appears to systemd, so nothing may wait for the console's.
 for unit in getty.target serial-getty@ttyS0.service; do ln -s /dev/null "$extra/etc/systemd/system/$unit"; done
 
-# An initramfs cannot be pivoted away from, as systemd does for each of these units: the root is a tmpfs of its own.
+# systemd calls pivot_root(2) for each of these units, which is not possible in an initramfs, so the root is a separate
+# tmpfs.
 boot=$work/boot
 mkdir -p "$boot"/{bin,dev,proc,root}
 install -m 755 "$busybox" "$boot/bin/busybox"
@@ -57,8 +58,8 @@ chmod 755 "$boot/init"
 (cd "$boot" && find . | cpio --quiet -o -H newc) > "$work/initramfs"
 rm -r "$boot"
 
-# A systemd of 252 mounts cgroup v2 alone. What is checked comes through the second port. A kernel that dies of a breakpoint nobody set is
-# booted once more, and that is said: `lab` in qa/trials/src/lab/mod.rs tells why.
+# systemd 252 mounts only cgroup v2. The results come through the second serial port. A kernel that dies of a spurious
+# breakpoint is booted once more, and this is reported: `lab` in qa/trials/src/lab/mod.rs explains why.
 for try in 1 2; do
   : > "$work/said"
   timeout --kill-after=5 1500 qemu-system-x86_64 -accel tcg -m 1536 -smp 2 -nodefaults -display none -monitor none -nic none -no-reboot \

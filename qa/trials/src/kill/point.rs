@@ -46,7 +46,7 @@ pub fn try_one(punctual: &Path, build: &str, number: u32) -> Result<Point, Strin
     let out = std::env::temp_dir().join(format!("punctual-kill-{name}"));
     let (aim, begun) = (Aim::of(number), Instant::now());
     let [duration, loads] = aim.run();
-    // Deleted with the run.
+    // This file is deleted with the run.
     let said = out.with_extension("said");
     let errors = fs::File::create(&said).map_err(|e| format!("{}: {e}", said.display()))?;
     let mut child = Command::new(punctual)
@@ -117,7 +117,7 @@ impl Killed<'_> {
         let said = String::from_utf8_lossy(&shown.stderr);
         self.is_restored().map_err(|why| format!("{why}: {said}"))?;
         if before == Stage::Folder {
-            // Nothing was measured, which must be reported as wrong usage, with a message.
+            // Nothing was measured, so the command must report wrong usage, with a message.
             return match shown.status.code() == Some(2) && !said.trim().is_empty() {
                 true => Ok(()),
                 false => Err(format!("no run, but {}: {said}", shown.status)),
@@ -245,7 +245,7 @@ mod tests {
     fn what_is_lost_lies_between_the_last_sample_on_record_and_the_kill() {
         assert_eq!(lost(&result(false, 2_000), 9.0, 8.0), Ok(2.0));
         assert_eq!(lost(&result(true, 2_000), 9.0, 8.0), Ok(0.0));
-        // No more than there was to measure.
+        // No more can be lost than there was to measure.
         assert_eq!(lost(&result(false, 2_000), 90.0, 8.0), Ok(12.0));
         let mut nothing = result(false, 0);
         nothing["phases"] = json!([]);

@@ -1,5 +1,5 @@
-# From the dial to the radio: rotary-dial on a simulated line writes rtp2, cat copies it to rtp1, rf-switch emits it on another line of
-# gpio-sim; the kernel's tracepoint says what was emitted. BusyBox.
+# From the dial to the radio: rotary-dial reads a simulated line and writes rtp2, cat copies that to rtp1, and rf-switch
+# drives another line of gpio-sim. The kernel's tracepoint shows the edges. BusyBox is the only other program.
 mount -t configfs none /sys/kernel/config 2>/dev/null
 [ -e /sys/kernel/tracing/trace_clock ] || mount -t tracefs nodev /sys/kernel/tracing || exit 1
 sim=/sys/kernel/config/gpio-sim/chain

@@ -1,12 +1,12 @@
-# GPIO: simulated lines, by punctual-gpio-check.
+# GPIO: tests simulated lines with punctual-gpio-check.
 mount -t configfs none /sys/kernel/config
 uname -v
 /bin/gpio-check
 code=$?
 echo "memory: $(grep MemAvailable /proc/meminfo); up $(cut -d' ' -f1 /proc/uptime) s"
 
-# UIO: uio_pci_generic on QEMU's edu, a PCI device that raises its interrupt when it is told to (docs/specs/edu.rst): 0x60
-# raises, 0x64 acknowledges. The driver masks INTx at each interrupt; bit 10 of the PCI command register unmasks.
+# UIO: uio_pci_generic with QEMU's edu, a PCI device that raises its interrupt on request (docs/specs/edu.rst): 0x60
+# raises, 0x64 acknowledges. The driver masks INTx at each interrupt; bit 10 of the PCI command register unmasks it.
 uio() {
   for device in /sys/bus/pci/devices/*; do
     [ "$(cat $device/vendor) $(cat $device/device)" = "0x1234 0x11e8" ] && break

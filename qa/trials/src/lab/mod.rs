@@ -309,7 +309,7 @@ fn deadline(_: &Path) -> Result<String, String> {
             return Err(format!("no `{thread}` in:\n{said}"));
         }
     }
-    // Here a partition would unpin every other process.
+    // On this kernel, a partition would reset the affinity of every other process.
     let script = "mkdir /cg; mount -t cgroup2 none /cg; punctual measure --policy deadline -a 1,2 -D 1s -q -o /tmp/r";
     in_guest("rt@6.1", script, 4, "before Linux 6.2")?;
     Ok(String::new())

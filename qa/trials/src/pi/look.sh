@@ -1,5 +1,5 @@
 #!/bin/sh
-# What the kernel on the card is and drives; each line begins with its name.
+# Reports the kernel on the card and its drivers. Each line begins with a name.
 say() { echo "LOOK $*"; }
 say release "$(uname -r)"
 say version "$(uname -v)"
@@ -11,7 +11,7 @@ for module in spi_bcm2835 spidev i2c_bcm2835 dwc2 usbhid hid_generic xhci_pci ge
 	modprobe "$module" 2>&1 | sed "s/^/LOOK refused $module /"
 done
 say modules "$(awk '{print $1}' /proc/modules | sort | tr '\n' ' ')"
-# A controller whose supplier is not there is tried once more some 10 s after the last module (deferred_probe_timeout).
+# A controller whose supplier is missing is probed again about 10 s after the last module (deferred_probe_timeout).
 tries=0
 while [ $tries -lt 60 ] && ! [ -e /sys/bus/usb/devices/usb1 ]; do
 	tries=$((tries + 1))

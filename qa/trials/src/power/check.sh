@@ -1,4 +1,4 @@
-# What is there after a power cut, of each disk: files named as the disk.
+# Records what is on each disk after a power cut, in files named after the disk.
 mkdir /facts /disk
 for device in /dev/vd?; do
   name=/facts/$(basename $device)

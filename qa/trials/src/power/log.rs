@@ -115,7 +115,7 @@ fn parse(bytes: Vec<u8>) -> Option<WriteLog> {
         }
         if count > 0 {
             let is_discard = flags & DISCARD != 0;
-            // The log may end within a write where the emulator was killed.
+            // If the emulator was killed, the log may end within a write.
             if !is_discard && data.end > bytes.len() {
                 break;
             }

@@ -1,10 +1,11 @@
-# Fixes, undoes and measures on the disk of @FS@ until its time is over, and marks on the disk what begins and ends.
+# Fixes, undoes and measures on the disk of @FS@ until its time is over, and marks the start and the end of each on the
+# disk.
 mkdir /facts /disk && mount -t @FS@ /dev/vda /disk && cd /disk || exit 9
 mkdir -p bin proc sys dev run tmp runs var/lib etc/sysctl.d && cp /etc/passwd /etc/group etc/ && sync
 within
 sum > /facts/etc
 n=0
-# Without a flush, which would save what punctual does not.
+# Does not flush, because that would also save what punctual did not sync.
 mark() {
   n=$((n + 1))
   printf '%-512s' "MARK $*" | /usr/bin/dd of=/dev/vda bs=512 count=1 seek=$((@END@ + n)) oflag=direct conv=notrunc 2> /dev/null ||

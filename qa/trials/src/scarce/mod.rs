@@ -130,7 +130,7 @@ fn one(punctual: &Path, place: &Path, run: &Path, words: &[&str], scarce: Scarce
         _ => None,
     };
     let store = folder.join("store");
-    // If space is missing for it, the command reports this.
+    // If there is not enough space for it, the command reports this.
     let _ = fs::create_dir(&store);
     let out = folder.join("out");
     let words = words.iter().map(|word| match *word {
@@ -169,7 +169,7 @@ fn one(punctual: &Path, place: &Path, run: &Path, words: &[&str], scarce: Scarce
     let (began, mut is_ended) = (Instant::now(), false);
     let status = match ended_within(&mut child, Duration::from_secs(4))? {
         Some(status) => Some(status),
-        // Servers and watches are ended by a signal.
+        // Servers and watches have to be ended by a signal.
         None => {
             is_ended = true;
             if let Some(pid) = rustix::process::Pid::from_raw(child.id().cast_signed()) {
@@ -188,13 +188,13 @@ fn one(punctual: &Path, place: &Path, run: &Path, words: &[&str], scarce: Scarce
     if is_panic(&status, &text) {
         return Err(format!("{status}: {last}"));
     }
-    // The kernel kills a process that runs out of memory; a signal from here kills one that could not start a thread to
-    // handle it.
+    // The kernel kills a process that runs out of memory. The signal sent here kills a process that could not start a
+    // thread to handle it.
     let ended = is_ended && status.signal() == Some(rustix::process::Signal::TERM.as_raw());
     if status.signal().is_some() && !ended && !matches!(scarce, Scarce::Memory(_)) {
         return Err(format!("{status}: {last}"));
     }
-    // A verdict goes to standard output and a signal came from here, but a refusal must be explained.
+    // A verdict goes to standard output, and a signal was sent from here, but a refusal must be explained.
     if matches!(status.code(), Some(2 | 4)) && text.trim().is_empty() {
         return Err(format!("{status} without a message"));
     }

@@ -1,4 +1,4 @@
-# Each kind on CPU 1 while `punctual measure` records with stacks; then a control in which nothing is held.
+# Runs each kind on CPU 1 while `punctual measure` records with stacks; then a control run in which nothing is held.
 dmesg -n 1
 insmod /hold.ko || exit 9
 sysctl -w kernel.sched_rt_runtime_us=-1 > /dev/null
@@ -12,7 +12,7 @@ explained() {
   rm -rf "/out/$1"
 }
 for kind in alpha beta gamma delta epsilon ipi work stop; do
-  # An IPI is sent from the other CPU, and so is the stopper's work.
+  # IPIs and the stopper's work are sent from the other CPU.
   cpu=2
   case $kind in ipi) cpu=1 ;; esac
   for n in 1 2 3; do

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Holds interrupts, preemption or a spinlock, or keeps an IPI, irq_work, the stopper or the idle loop busy, in functions of known names: one
- * write of "KIND MICROSECONDS CPU" to /dev/hold. A read gives for each the start and the end of the write, the time, the start and the
- * end of what was held, and those of each time in it without a look at the clock for 200 us; CLOCK_MONOTONIC, ns; not of the spinlock. For `cargo trials sections` and `injected`.
+ * Disables interrupts or preemption, holds a spinlock, or keeps an IPI, irq_work, the stopper or the idle loop busy, in functions with known
+ * names, at each write of "KIND MICROSECONDS CPU" to /dev/hold. For each write except those of the spinlock, a read returns the start and
+ * the end of the write, the requested time, the start and the end of the section, and of each time of 200 us in it without a clock reading;
+ * CLOCK_MONOTONIC, ns. For `cargo trials sections` and `injected`.
  */
 #include <linux/module.h>
 #include <linux/miscdevice.h>
@@ -40,7 +41,7 @@ noinline void hold_irqs_beta(u64 us) { unsigned long f; raw_spin_lock_irqsave(&h
 noinline void hold_irqs_gamma(u64 us) { local_irq_disable(); hold_spin(us); local_irq_enable(); barrier(); }
 noinline void hold_preempt_delta(u64 us) { preempt_disable(); hold_spin(us); preempt_enable(); barrier(); }
 noinline void hold_preempt_epsilon(u64 us) { raw_spin_lock(&hold_lock); hold_spin(us); raw_spin_unlock(&hold_lock); barrier(); }
-/* It sleeps on PREEMPT_RT. */
+/* Sleeps on PREEMPT_RT. */
 static DEFINE_SPINLOCK(hold_sleeping);
 noinline void hold_lock_zeta(u64 us) { spin_lock(&hold_sleeping); hold_spin(us); spin_unlock(&hold_sleeping); barrier(); }
 static void hold_ipi_handler(void *us) { hold_spin((u64)us); }
@@ -49,7 +50,7 @@ static void hold_work_handler(struct irq_work *w) { hold_spin(work_us); }
 static struct irq_work hold_work;
 static int hold_stopper(void *us) { hold_spin((u64)us); return 0; }
 
-/* Of the next time that a CPU is idle. */
+/* What to do the next time that a CPU is idle. */
 static struct { int how; unsigned cpu; u64 us; } idle;
 enum { NOT, IN_STATE, IN_LOOP };
 
@@ -61,12 +62,12 @@ static bool hold_idle(int how)
 	return true;
 }
 #ifdef CONFIG_ARM64
-/* WFI ends with an interrupt that is masked, too. */
+/* WFI also returns for a masked interrupt. */
 static void hold_halt(void) { asm volatile("dsb sy\n\twfi" ::: "memory"); }
 #else
 static void hold_halt(void) { raw_safe_halt(); raw_local_irq_disable(); }
 #endif
-/* An idle state that is left late: interrupts stay off, as with MWAIT. */
+/* An idle state that is left late. Interrupts stay off, as with MWAIT. */
 static int hold_state(struct cpuidle_device *dev, struct cpuidle_driver *drv, int index)
 {
 	if (!hold_idle(IN_STATE)) hold_halt();
@@ -76,7 +77,7 @@ static struct cpuidle_driver hold_driver = {
 	.name = "hold", .owner = THIS_MODULE, .state_count = 1,
 	.states = { { .name = "HOLD", .desc = "HOLD", .exit_latency = 1, .target_residency = 1, .enter = hold_state } },
 };
-/* The way on from an idle state; behind the tracer's own probe, whose priority is 10. */
+/* The way out of an idle state. Runs after the tracer's own probe, whose priority is 10. */
 static void hold_left(void *data, unsigned state, unsigned cpu) { if (state == PWR_EVENT_EXIT) hold_idle(IN_LOOP); }
 
 static int hold_once_idle(int how, unsigned cpu, u64 us)

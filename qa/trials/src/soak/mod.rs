@@ -316,7 +316,7 @@ fn outcome(job: &Job, result: &Result<(), String>, took: Duration) -> String {
 }
 
 fn carry_out(job: &Job) -> Result<(), String> {
-    // A run directory left by an earlier soak would be refused.
+    // A run directory from an earlier soak would be refused.
     let run = Path::new(LOGS).join(format!("{}.run", job.name));
     if run.exists() {
         fs::remove_dir_all(&run).map_err(|e| format!("cannot remove {}: {e}", run.display()))?;

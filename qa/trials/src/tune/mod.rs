@@ -31,8 +31,8 @@ const FAULTS: &[Fault] = &[
     Fault {
         rule: "sched-fair-server",
         kernels: "@6.12",
-        // The rest of the work of `batch`, started shortly before, then runs before FIFO 90. Without -1, the kernel
-        // sometimes refuses to change the server's runtime (EBUSY).
+        // What is left of the work of `batch`, which was started shortly before, then runs before FIFO 90. Without -1,
+        // the kernel sometimes refuses to change the server's runtime (EBUSY).
         inject: "echo -1 > /proc/sys/kernel/sched_rt_runtime_us
                 echo 6000000 > /sys/kernel/debug/sched/fair_server/cpu0/runtime
                 echo 30000000 > /sys/kernel/debug/sched/fair_server/cpu0/period
@@ -148,7 +148,7 @@ fn script(kernel: &str, injected: bool) -> String {
     };
     [
         "mkdir -p /tune; HOG=; app() { /bin/punctual-application \"$@\" & usleep 300000; }".to_owned(),
-        // The kernel's self-tests of its ciphers, which run for some seconds after boot.
+        // Waits for the kernel's self-tests of its ciphers, which run for some seconds after boot.
         "while ps | grep -q '[c]ryptomgr_test'; do sleep 1; done".to_owned(),
         injections.join("\n"),
         values("before"),

@@ -93,7 +93,7 @@ fn outcome(claim: &Claim, beyond: &Beyond, constant: f64, minutes: u64, mut rand
         counts.released += released;
         counts.late += late;
     }
-    // Not used for judging a quantile, but recorded.
+    // Recorded, but not used for judging a quantile.
     counts.episodes = counts.late.min(1);
     counts.longest = counts.late.min(1) * counts.released;
     let recording = recording(&[(counts, Some(blocks))], claim, false);

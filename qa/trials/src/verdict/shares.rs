@@ -181,7 +181,7 @@ fn decided_together(judge: &mut Judge, source: Source, cells: u32, end: u64, mut
             starts[cell] = sources[cell].next();
             queue.extend(starts[cell].map(|event| Reverse((event.start, cell))));
         }
-        // Usually the cell that could not pass a minute ago still cannot.
+        // Usually the same cell that prevented a pass a minute ago still does.
         let counts = |cell: usize| tracks[cell].at(released);
         let may_pass = judge.may_pass(counts(blocking))
             && (0..tracks.len()).all(|cell| {

@@ -107,7 +107,7 @@ impl Event {
 impl Source {
     pub fn events(self, random: SplitMix64) -> Events {
         let mean = self.sizes.mean();
-        // Mean number of releases from the end of an event to the start of the next.
+        // Mean number of releases between the end of an event and the start of the next one.
         let pause = mean / self.share - ((mean - 1.0) * self.every as f64 + 1.0);
         let mut events = Events { source: self, random, pause, at: 0 };
         if let Arrivals::Every(period) = self.arrivals {

@@ -110,7 +110,7 @@ fn maxima(text: &mut String, injections: &[Injection], series: &[WatchLine], wat
     let (mut named, mut failed, mut void) = (0, Vec::new(), 0);
     for injection in injections.iter().filter(|injection| injection.held.to_ns + SETTLE_NS < watch.updated.mono_ns) {
         let is_over = injection.held.from_ns < injection.held.release_ns;
-        // Between reading the largest latency and injecting.
+        // Late between the reading of the largest latency and the injection.
         let meanwhile = found.iter().any(|m| {
             m.cpu.0 == injection.cpu
                 && m.mono_ns + 2_000_000_000 > injection.held.release_ns

@@ -1,6 +1,6 @@
 //! Runs a daemon without hardware, in a temporary folder.
 
-#![allow(dead_code)] // each test file uses some of it
+#![allow(dead_code)] // each test file uses some of these
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;

@@ -35,10 +35,11 @@ fn what_tasks_counted_is_read_back() {
     assert!(counted.skipped >= 3 * 7);
     let distribution = recording.distribution(&phase.id, result.cpu).unwrap();
     assert_eq!(distribution.corrected().count(), counted.released);
-    // The worst of this task only: on a busy machine the other one may have been later.
+    // The worst wakeup of this task only; on a busy machine the other task may have had a later one.
     let worst = recording.worst_of(&phase.id, result.cpu).next().unwrap();
     assert_eq!(worst.latency_ns, counted.worst.unwrap().lateness.0);
-    // An ordinary thread in place of a real-time one makes the phase inconclusive, one that was asked for does not.
+    // An ordinary thread in place of a real-time one makes the phase inconclusive; a requested ordinary thread does
+    // not.
     let refused = |n: usize| {
         let problems = &recording.run.phases[n].problems;
         problems.iter().any(|problem| problem.kind == ProblemKind::NoRealTime)

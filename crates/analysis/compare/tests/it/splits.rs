@@ -132,7 +132,7 @@ fn pairs_see_what_drift_hides() {
         let group = |of: bool| (0..16).filter(|n| is_b(*n) == of).map(|n| boots[n].clone()).collect::<Vec<Recording>>();
         let (mut a, b) = (group(false), group(true));
         seen[0] += usize::from(is_worse(&beside(&a, &b)));
-        // The same boots without their order.
+        // The same boots, but without their order.
         a.iter_mut().for_each(|r| r.run.started.as_mut().unwrap().real_ns -= 1_000_000_000_000_000);
         seen[1] += usize::from(is_worse(&beside(&a, &b)));
     }

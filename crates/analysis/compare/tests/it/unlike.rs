@@ -38,7 +38,7 @@ fn context(milli: i64, throttled: i64) -> Event {
 #[test]
 fn alike_is_alike() {
     assert_eq!(kinds(|_| {}), []);
-    // A missing value is not a difference.
+    // A value that one of the runs lacks is not a difference.
     assert_eq!(kinds(|r| r.run.settings.period_ns = Some(Nanos(1_000_000))), []);
 }
 

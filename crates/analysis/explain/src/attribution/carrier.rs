@@ -18,7 +18,8 @@ pub(super) fn rule(view: &View, piece: &Piece, place: Place) -> Option<Ruling> {
         return None;
     }
     let (Doing::Task(task) | Doing::Soft(_, Some(task))) = piece.doing else {
-        // The CPU waits for data or for an interrupt that has not arrived: this is not time to leave idle.
+        // The CPU waits for data or for an interrupt that has not arrived yet, so this is not the time to leave an idle
+        // state.
         let waits = view.facts.sent && piece.doing == Doing::Idle;
         return waits.then(|| Label::new(Class::Waker, Suspected, Why::OnItsWay).without_stalls());
     };
@@ -28,7 +29,7 @@ pub(super) fn rule(view: &View, piece: &Piece, place: Place) -> Option<Ruling> {
             .unwrap_or_else(|| gap::whole(view, piece, place, Label::new(class, High, Why::Waking).of(task), true));
         return Some(label.without_stalls());
     }
-    // A softirq on top of a task does not belong to a thread.
+    // A softirq that interrupts a task does not belong to its thread.
     let own = matches!(piece.doing, Doing::Task(_)) || thread_class(task.comm).is_some();
     let label = before(view, task).filter(|_| own && view.task(task, place.wanted).is_none())?;
     Some(match label.class {

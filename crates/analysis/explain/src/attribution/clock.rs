@@ -20,7 +20,7 @@ pub(super) struct Clock {
 
 impl Clock {
     pub fn see(&mut self, event: &Event) {
-        // An omission mark has the time of the preceding event.
+        // A mark of omitted events has the time of the event before it.
         if matches!(event.kind, Kind::Restart | Kind::LostEvents { .. }) {
             self.last = None;
             return;

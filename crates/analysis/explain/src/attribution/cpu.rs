@@ -215,7 +215,7 @@ impl Cpu {
             (high, step) = (low, step * 2);
             low = low.saturating_sub(step);
         }
-        // `low` starts at `t` or before, or is the first; `high` starts after it, or is the end.
+        // `low` is at or before `t`, or 0; `high` is after `t`, or the end.
         while low < high {
             let middle = low + (high - low) / 2;
             if later(middle) { high = middle } else { low = middle + 1 }
@@ -364,7 +364,7 @@ impl Cpu {
                 }
                 self.frames.truncate(at);
             }
-            // It began before the trace did.
+            // It began before the trace.
             None if !self.entered => {}
             None if self.history.len() > 1 => self.odd(Odd::Exit, t),
             None => {}

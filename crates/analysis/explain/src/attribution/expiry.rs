@@ -110,7 +110,7 @@ impl Machine {
         let irq = cpu.interrupted_since().unwrap_or(t);
         let due = armed.expires.and_then(|expires| match same {
             true => u64::try_from(expires).ok(),
-            // Its lateness is known on any clock.
+            // The lateness is the same on any clock.
             false => {
                 let late = now.and_then(|now| now.checked_sub(expires)).map(|late| late.max(0) as u64);
                 late.map(|late| cpu.timers.due(irq, t, late))

@@ -227,7 +227,7 @@ impl Findings {
             Kind::VectorExit { vector, .. } => cpu.exit = Some((event.t_ns, What::Vector(vector.clone()))),
             Kind::SchedSwitch { next, .. } => {
                 (cpu.switch, cpu.after) = (Some((event.t_ns, *next)), None);
-                // What one thread disables is not enabled by another.
+                // Interrupts or preemption that one thread has disabled are not enabled by another.
                 cpu.off = [None, None];
             }
             _ => {}
@@ -253,7 +253,7 @@ impl Findings {
             false => &[Of::ByRealTime, Of::Raised],
         };
         let other = || others.iter().filter_map(|of| self.spans.longest(*of, least)).max();
-        // A thread with a better nice value is the one that somebody cares for.
+        // An ordinary thread with a better nice value is likely the one of interest.
         let favoured = || self.spans.longest(Of::Outranked, latency / 2).filter(|_| ordinary);
         self.spans.longest(Of::RealTime, latency).or_else(other).or_else(favoured).map(|(_, text)| text)
     }
@@ -319,7 +319,7 @@ fn begin(event: &Event, caller: &Option<Symbol>, parent: &Option<Symbol>) -> Off
 }
 
 fn end(longest: &mut Longest, off: Option<Off>, event: &Event, caller: &Option<Symbol>, what: &str) {
-    // The idle task waits for an interrupt with interrupts off.
+    // The idle task is skipped, because it waits for interrupts with interrupts off.
     let Some(off) = off.filter(|off| off.tid != Some(0) && off.tid == event.tid && off.t < event.t_ns) else { return };
     let ns = event.t_ns - off.t;
     longest.offer(ns, || {
@@ -382,7 +382,7 @@ fn noise(source: &NoiseSource) -> String {
 
 /// Describes a sample of osnoise, and the noise events in it.
 fn sample(cpu: &Cpu, number: u32, start: u64, duration: u64) -> String {
-    // The sample's start is read separately from that of the noise, some µs apart.
+    // The starts of a sample and of its noise are read separately, some µs apart.
     const APART: u64 = 2_000;
     let inside =
         |noise: &&(u64, u64, NoiseSource)| noise.0 + APART >= start && noise.0 <= start.saturating_add(duration);

@@ -214,7 +214,7 @@ fn is_plumbing(function: &str) -> bool {
 pub(super) fn lock(cpu: &Cpu, header: &LatencyHeader) -> Option<String> {
     let (first, last) = (cpu.traced.front()?, cpu.traced.back()?);
     let (takes, by) = (name(&first.function)?, name(first.parent.as_ref()?)?);
-    // The lines begin with the section.
+    // True if the lines begin where the section does.
     let begins = header.started_at.as_deref().map(bare).is_some_and(|from| from == by || from == takes);
     let releases = |line: &Traced| {
         let same = line.parent.as_ref().and_then(name) == Some(by);

@@ -22,7 +22,7 @@ pub(super) fn low(view: &View, piece: &Piece, place: Place, task: Option<Running
     let label = if place.early { early(view, piece, place, task) } else { late(view, piece, place, task) };
     let label = named(view, piece, place, label);
     match label.class {
-        // The scheduler chose it for a time measured by the clock: a stall does not make that longer.
+        // The scheduler decided this for a time measured by the clock, which a stall does not prolong.
         Class::FairServer | Class::RtThrottling | Class::DeadlineBudget => label.with_stalls(),
         _ => label.without_stalls(),
     }
@@ -46,7 +46,7 @@ pub(super) fn whole(view: &View, piece: &Piece, place: Place, label: Label, brie
         (false, _) => label,
         (true, Some(true)) => Label::new(Class::Steal, Medium, Why::SilentInside),
         (true, _) if brief => Label { confidence: Medium, why: Why::SilentInside, ..label },
-        // Of a guest whose steal is not known, or of a machine that may be one.
+        // In a guest whose steal time is unknown, or on a machine that may be a guest.
         (true, None) if view.facts.guest != Some(false) => Label { confidence: label.confidence.min(Medium), ..label },
         (true, _) => label,
     }
@@ -66,13 +66,13 @@ fn early(view: &View, piece: &Piece, place: Place, task: Option<Running>) -> Lab
     {
         match section.off {
             Off::Irqs => return Label::new(Class::IrqsDisabled, Medium, Why::OffFlags).of(task),
-            // A host that stops a guest's CPU while interrupts are briefly off there looks the same.
+            // It looks the same if the host stopped the guest's CPU while interrupts were briefly off.
             Off::IrqsReleased { .. } if view.facts.guest == Some(true) && stood_before(view.machine, piece) => {}
             Off::IrqsReleased { .. } => {
                 let sure = if view.facts.guest == Some(false) { Medium } else { Suspected };
                 return Label::new(Class::IrqsDisabled, sure, Why::Released).of(task);
             }
-            // User code cannot turn them off: the CPU stalled.
+            // User code cannot disable interrupts, so the CPU stalled.
             Off::User if view.facts.guest == Some(false) => {
                 return Label::new(Class::MachineStall, Suspected, Why::UserCode);
             }
@@ -84,11 +84,11 @@ fn early(view: &View, piece: &Piece, place: Place, task: Option<Running>) -> Lab
         return label;
     }
     let ran = charged(view, piece, place).is_some_and(|(wall, runtime)| runtime >= wall / 5 * 4);
-    // The host of a guest may have run something else without a trace of it.
+    // The host may have run something else, which leaves no trace in the guest.
     let alone = view.facts.guest != Some(true);
     match ran && alone && others_ran(view.machine, place.cpu, piece) {
         true => Label::new(Class::IrqsDisabled, Medium, Why::LateOthersRan).of(task),
-        // The host of a guest, or firmware, looks the same: the task that happened to be current is not blamed.
+        // A host or firmware would look the same, so the task that happened to be current is not blamed.
         false => Label::new(Class::IrqsDisabled, Suspected, Why::Late),
     }
 }
@@ -111,10 +111,10 @@ fn charged(view: &View, piece: &Piece, place: Place) -> Option<(u64, u64)> {
 pub(super) fn stolen(view: &View, piece: &Piece, place: Place) -> Option<Label> {
     let (wall, runtime) = charged(view, piece, place)?;
     let short = wall.saturating_sub(runtime) >= (piece.ns() / 2).max(OVERDUE / 2);
-    // On bare metal, interrupts are what is not charged (CONFIG_IRQ_TIME_ACCOUNTING).
+    // On bare metal, the time that is not charged is that of interrupts (CONFIG_IRQ_TIME_ACCOUNTING).
     let sure = match (view.facts.guest, view.facts.steal_rose) {
         (Some(false), _) => return None,
-        // It is counted in steps of 10 ms, for the whole trace; interrupts may not be charged here either.
+        // Steal time is counted in steps of 10 ms for the whole trace, and interrupts may not be charged here either.
         (_, Some(true)) | (Some(true), _) => Medium,
         (None, _) => Suspected,
     };
@@ -124,7 +124,7 @@ pub(super) fn stolen(view: &View, piece: &Piece, place: Place) -> Option<Label> 
 /// Labels time after sched_waking by why the thread was not scheduled.
 fn late(view: &View, piece: &Piece, place: Place, task: Option<Running>) -> Label {
     let waking = &view.window.waking;
-    // What lasts longer on the CPU that it was moved to has a cause of its own.
+    // A longer wait on the CPU to which the thread was moved has a cause of its own.
     if waking.moved.is_some_and(|moved| moved <= piece.from && piece.to - moved <= SLOW_IPI) {
         return Label::new(Class::Migration, Medium, Why::Moved);
     }
@@ -140,7 +140,7 @@ fn late(view: &View, piece: &Piece, place: Place, task: Option<Running>) -> Labe
         return if label.class == Class::DeadlineBudget { label } else { label.of(task) };
     }
     if view.sends(task) {
-        // It is still in its call, which is part of the wakeup.
+        // The waker is still in its call, which is part of the wakeup.
         return Label::new(Class::Waker, Medium, Why::Waking).of(task);
     }
     if view.section(piece, place.cpu).is_some_and(|section| section.off == Off::Irqs) {
@@ -179,7 +179,7 @@ fn late_ipi(view: &View, piece: &Piece, cpu: u32) -> Option<u64> {
     let waking = &view.window.waking;
     let woken = (view.machine.seen.sends == 0 && waking.from_cpu != cpu).then_some(waking.t2);
     let cpu = view.machine.cpu(cpu)?;
-    // Any other interrupt in between shows that they were on, and ends the piece.
+    // Any other interrupt in between would show that interrupts were on, and would end the piece.
     let arrivals = cpu.arrivals.iter().rev().take_while(|t| **t >= piece.to);
     let arrived = *arrivals.filter(|t| **t - piece.to <= SLOW_IPI).last()?;
     let of_it = |(sent, at): &&(Sent, u64)| *at == arrived && sent.t >= waking.t2;
@@ -205,7 +205,7 @@ fn idle(view: &View, piece: &Piece, place: Place) -> Label {
 /// one of the two.
 fn leaving_idle(view: &View, piece: &Piece, place: Place) -> Label {
     let long = piece.ns() > LONGEST_IDLE_EXIT;
-    // The CPU that did the wakeup is awake.
+    // A CPU that woke the thread itself was not in an idle state.
     let woken_here = !place.early && view.window.waking.from_cpu == place.cpu;
     match piece.idle {
         _ if woken_here => Label::new(Class::Unaccounted, Medium, Why::IdleWoken),

@@ -115,7 +115,7 @@ impl Machine {
             cpu.turn(event.t_ns, event.flags, false, most);
         } else if let Some(since) = since {
             let one = gap <= ONE || cpu.inside.probe || cpu.inside.handler.is_some() && starts.is_none();
-            // What precedes its handler is part of the interrupt too.
+            // The time before its handler is part of the interrupt too.
             let known = cpu.inside.handler.or(unnamed.filter(|_| timer == Some(true)));
             let since = match (known, cpu.inside.name, cpu.inside.since) {
                 (Some(_), None, Some(began)) if one => began.min(since),

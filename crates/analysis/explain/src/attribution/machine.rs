@@ -160,7 +160,7 @@ impl Machine {
                     self.tasks.see(by);
                 }
                 self.wakeup(event, task, *target_cpu);
-                // The wakeup tracers' stack is that of the waking.
+                // In the wakeup tracers, the stack is that of the waking.
                 if by.is_some() && event.flags.and_then(|flags| flags.context).is_some_and(Context::is_hard) {
                     self.cpu_mut(event.cpu)?.before_stack = Before::Expiry { due: event.t_ns, irq: event.t_ns };
                 }
@@ -241,7 +241,8 @@ impl Machine {
         if in_task(event.flags) && cpu.no_hard(event.t_ns) {
             cpu.turn(event.t_ns, event.flags, false, most);
         }
-        // perf may print the IDs of a PID namespace before an event, which has those of the initial one.
+        // In front of an event, perf may print IDs of a PID namespace; the event itself has those of the initial
+        // namespace.
         let own = match &event.kind {
             Kind::SchedSwitch { prev, .. } if prev.comm.is_some() && prev.comm == event.comm => Some(prev.tid),
             _ => event.tid,
@@ -258,7 +259,7 @@ impl Machine {
             match current {
                 Some(_) => {
                     cpu.odd(Odd::Current, event.t_ns);
-                    // The switch to the thread that leaves is missing: when it was is not known.
+                    // The switch to the thread that now leaves is missing, so its time is unknown.
                     if let Some(last) = last.filter(|last| leaves && *last < event.t_ns) {
                         cpu.rewrite(last, Doing::Unknown, most);
                     }
@@ -278,7 +279,7 @@ impl Machine {
             let known = self.tasks.get(tid);
             known.comm = known.comm.or(event.comm);
             known.on_cpu = Some(event.cpu);
-            // It leaves the CPU: when it came is not in the trace, so how late it was is not known.
+            // The thread leaves the CPU. Its arrival there is not in the trace, so its latency is unknown.
             let waking = known.waking.take_if(|_| tid != 0 && current.is_some()).filter(|_| !leaves);
             let (comm, prio) = (known.comm, known.prio);
             let (cpu, t3) = (event.cpu, event.t_ns);
@@ -374,7 +375,7 @@ impl Machine {
             Kind::SoftirqExit { vec } => {
                 self.turned(event, |cpu, t| {
                     cpu.leave(|f| *f == Frame::Soft { vec: *vec }, t);
-                    // On PREEMPT_RT timers expire in it, and the end of a callback may not be recorded.
+                    // On PREEMPT_RT, timers expire in a softirq, and the end of a callback may not be recorded.
                     cpu.expiring = None;
                 });
             }

@@ -31,7 +31,7 @@ impl Pending {
             m.tid == window.tid && had_it <= m.woke_ns && window.t3 > m.due_ns && window.waking.t2 >= m.due_ns
         };
         let Some(measured) = options.measured.iter().find(is) else { return };
-        // A second wakeup within the same delay (by a signal) is part of it.
+        // A second wakeup within the same delay (by a signal) is part of that delay.
         if !self.found.contains(measured) {
             self.found.push(*measured);
             // Without the switch, the clock reading may be the first known event of the thread.

@@ -205,7 +205,7 @@ impl Attribution {
         if self.options.facts.kernel.is_none() {
             self.options.facts.kernel.clone_from(&info.kernel);
         }
-        // The stack of its switch follows. Cycles are followed in the order of events.
+        // The stack of the switch follows it, so the window has to wait. Cycles need all events in order.
         match self.machine.seen.stacks > 0 && !self.options.cycles {
             true => self.awaited.push(window),
             false => self.woken_if_chosen(&window),
@@ -241,7 +241,7 @@ impl Attribution {
         let whole = subject.and_then(|(_, whole)| whole).filter(|whole| *whole > 2 * waited + sentences::SWITCH);
         if let Some(whole) = whole {
             let began = self.began.unwrap_or(window.waking.t0).min(window.waking.t0);
-            // Times of these tracers begin with the wakeup.
+            // In these tracers time starts at the wakeup.
             let missing = (began > whole / 2 && window.t3 <= whole + sentences::SWITCH).then_some(began);
             let is_after = window.waking.t0 - began > whole / 2;
             let waited = match missing {
@@ -254,7 +254,7 @@ impl Attribution {
         }
         let chosen = choose::rank(&self.options.victims, window.tid, window.comm, window.prio);
         let chosen = chosen.or((subject.is_some() && !named).then_some(1));
-        // Wakeups of other threads are of no use if a real-time thread is woken too; the idle task is not woken.
+        // Wakeups of other threads are ignored if a real-time thread is woken too. The idle task is never woken.
         let any = (self.options.victims == Victims::Measuring && window.tid != 0 && !self.options.cycles).then_some(2);
         let better = |rank: usize| self.ranks.iter().take(rank).all(|rank| rank.wakeups == 0);
         let Some(rank) = chosen.or(any).filter(|rank| better(*rank)) else {
@@ -289,7 +289,7 @@ impl Attribution {
 
     fn behind(&mut self, window: &Window, rank: usize) {
         let waits = chain::steps(window).map(|step| step.wait.to - step.wait.from);
-        // Among all threads, kernel threads that wait for each other are the rule.
+        // Among all real-time threads, most such waits are those of kernel threads for each other.
         let asked = rank == 0 && self.options.victims != Victims::AllRealTime;
         let Some(ns) = waits.max().filter(|_| asked && window.waking.t0 == window.waking.t2) else { return };
         if self.behind.as_ref().is_none_or(|known| ns > known.ns) {
@@ -415,7 +415,7 @@ impl Attribution {
             victim::conclude(victim, doubt.as_deref(), machine.clock.step(), info.claimed.as_ref());
         }
         let cycles = self.cycles.finish();
-        // The worst that is there is no longer than an ordinary wakeup.
+        // Even the worst one is no longer than an ordinary wakeup.
         if let Some(first) = victims.first_mut().filter(|first| first.latency_ns <= SHORT) {
             let beside = self.findings.beside(worst, fallback == 2).map(str::to_owned);
             let ordinary = fallback == 2;

@@ -70,7 +70,7 @@ pub(super) fn pieces(cpu: Option<&Cpu>, from: u64, to: u64) -> Vec<Piece> {
                 all.push(Piece::unknown(at, start));
             }
             if end > start {
-                // A switch clears the flag, even if the switch has no event.
+                // A switch clears the need-resched flag, even if the switch has no event.
                 let stays = |next: &&Segment| !next.switched && next.t <= to && same_task(segment.doing, next.doing);
                 let resched_after = next.filter(stays).and_then(|next| next.resched);
                 all.push(Piece {

@@ -33,7 +33,7 @@ pub(super) fn assemble(cpu: Option<u32>, latency_ns: u64, measured: Vec<Cause>, 
     let mut left = latency_ns;
     let mut causes = Vec::new();
     for mut cause in measured {
-        // Such figures may overlap; they are limited so that they never exceed the total.
+        // The tracer's figures may overlap. They are limited so that their sum does not exceed the total.
         cause.ns = cause.ns.min(left);
         left -= cause.ns;
         causes.push(cause);
@@ -64,7 +64,7 @@ fn raw_causes(analysis: &RtlaAnalysis, facts: &Facts) -> Vec<Cause> {
     if let (None, Some(late), Some((comm, tid, _))) =
         (analysis.total_us.or(analysis.blocking_thread_us), analysis.irq_latency_us, analysis.blocking.first())
     {
-        // Stopped in the interrupt: what it interrupted had delayed it, or the CPU stalled.
+        // The trace stopped in the interrupt: the interrupted code had delayed it, or the CPU stalled.
         let place = section::interrupted(analysis.stack.iter().map(String::as_str)).map(|place| format!("in {place}"));
         let who = Cause {
             tid: Some(*tid),
@@ -155,7 +155,7 @@ impl Upon<'_> {
         let upon = section::interrupted(self.stack.iter().copied());
         let who = scheduled.thread(comm.as_deref(), Some(tid));
         let place = match upon {
-            // It arrived right after the instruction that enables interrupts.
+            // The interrupt arrived right after the instruction that enables interrupts.
             Some(upon) if section::releases(&upon) => {
                 let evidence = format!("{evidence}, right after an instruction there that enables interrupts");
                 return Cause { tid: Some(tid), comm, scheduled, place: Some(format!("in {upon}")), evidence, ..late };

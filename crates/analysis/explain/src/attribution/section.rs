@@ -138,7 +138,7 @@ fn chain<'s>(frames: impl Iterator<Item = &'s str>) -> String {
 pub(super) fn interrupted<'s>(frames: impl IntoIterator<Item = &'s str>) -> Option<String> {
     let names: Vec<String> = frames.into_iter().map(bare).collect();
     let first = punctual_trace::interrupted(&names.iter().map(|name| Some(name.as_str())).collect::<Vec<_>>())?;
-    // An interrupt of user space interrupted no kernel function.
+    // An interrupt in user space did not interrupt any kernel function.
     let kernel = names.iter().skip(first).take_while(|name| !is_interrupt_entry(name));
     let named = chain(kernel.map(String::as_str));
     (!named.is_empty()).then_some(named)

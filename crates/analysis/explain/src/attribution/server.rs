@@ -39,7 +39,7 @@ pub(super) fn passed_over(view: &View, pieces: &[Piece]) -> Option<Label> {
     let ticking = low().count() >= 2 && total >= LEAST_WITHOUT_FLAGS;
     let (class, known) = which(&view.machine.seen, view.facts);
     match (chosen, flags) {
-        // It could not have used up its budget.
+        // The thread could not have used up its budget.
         (true, _) if class == Class::RtThrottling && little_used(view, pieces) => None,
         (true, _) if agrees(class, view.facts) && waking.queued.is_some() => {
             Some(Label::new(class, High, Why::NotPicked))
@@ -85,7 +85,7 @@ fn which(seen: &Seen, facts: &Facts) -> (Class, bool) {
     let struck = facts.throttled == Some(true);
     match release {
         Some(release) if release < (6, 12) => (Class::RtThrottling, true),
-        // The kernel itself reported it.
+        // The kernel itself reported throttling.
         _ if struck && facts.rt_group_sched != Some(false) => (Class::RtThrottling, true),
         Some(_) => (
             Class::FairServer,

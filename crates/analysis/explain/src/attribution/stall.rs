@@ -34,7 +34,7 @@ fn stall(machine: &Machine, cpu: u32, own: &Gap, span: (u64, u64), steps: &mut u
     }
     let together = from - span.0 <= OVERDUE && own.to - end <= OVERDUE;
     let silent = to.checked_sub(from).filter(|ns| overdue && together && *ns >= OVERDUE)?;
-    // CPUs return one after the other: the short rest of such a silence belongs to the stall.
+    // CPUs resume one after the other, so the short rest of such a silence belongs to the stall.
     let whole = silent >= (span.1 - span.0) / 5 * 4;
     Some(if whole { span } else { (from, to) })
 }

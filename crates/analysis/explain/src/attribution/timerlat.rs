@@ -88,7 +88,7 @@ impl Timerlats {
     fn thread(&mut self, event: &Event, count: u64, latency_ns: u64) {
         let Some(cpu) = self.cpus.get(&event.cpu) else { return };
         let irq = cpu.irq.filter(|(n, irq)| *n == count && irq.late <= latency_ns).map(|(_, irq)| irq);
-        // Of two with similar latency, the one with more information is used.
+        // Of two lines with similar latency, the one with more information is used.
         let enough = |worst: &Worst| match worst.irq.is_none() && irq.is_some() {
             true => worst.latency_ns / 10 * 9 > latency_ns,
             false => worst.latency_ns >= latency_ns,
@@ -125,9 +125,9 @@ impl Timerlats {
             Some(_) => Vec::new(),
             None => worst.noises.iter().map(|noise| of(noise, worst, facts)).collect(),
         };
-        // Threads first, since their length is net; the remaining time before the interrupt was its delay.
+        // Threads come first, because their durations are net; the remaining time before the interrupt was its delay.
         causes.arrange_by_key(|cause| (cause.tid.is_none(), std::cmp::Reverse(cause.ns)));
-        // The longest one is what the interrupt interrupted and could not preempt.
+        // The interrupt hit the longest one, which it could not preempt.
         if let Some(longest) = causes.first_mut().filter(|cause| cause.class == Class::HigherPriority)
             && !worst.stack.is_empty()
         {

@@ -98,7 +98,7 @@ impl Tracers {
         });
         let cut = wakeups.last().and_then(|(_, header)| fact(header));
         let cut = cut.map(|fact| {
-            // Times of these tracers begin with the wakeup.
+            // In these tracers time starts at the wakeup.
             let last = (info.time == TimeBase::Relative && machine.now > 0).then_some(Nanos(machine.now));
             let last = last.map(|last| format!("; the last line is {last} after its start")).unwrap_or_default();
             format!("{fact}: the lines do not show that wakeup from waking to running{last}")
@@ -106,7 +106,7 @@ impl Tracers {
         let mut sections: Vec<(u64, String)> = sections
             .into_iter()
             .filter_map(|(n, header)| {
-                // The functions are those of the last trace.
+                // The functions belong to the last trace.
                 off(header, (n == 0).then_some((machine, &self)), woken_at_end(header))
             })
             .collect();
@@ -207,7 +207,8 @@ fn off(header: &LatencyHeader, seen: Option<(&Machine, &Tracers)>, woken_at_end:
                 _ => "interrupts or preemption off",
             }
         }
-        // All tracers of the -rt patches of 2.6 have this name; a program's own section has no functions at its ends.
+        // All tracers of the -rt patches of 2.6 have this name. A section that a program marks has no functions at its
+        // ends.
         "preemption" if header.is_wakeup() == Some(false) && ends.is_some() => "interrupts or preemption off",
         "preemption" => "a latency",
         _ => return None,
@@ -228,7 +229,7 @@ fn off(header: &LatencyHeader, seen: Option<(&Machine, &Tracers)>, woken_at_end:
     let in_idle = header.tid == Some(0) && of_idle == Some((true, true));
     let idle = match (header.tid, of_idle) {
         (Some(0), Some((true, _) | (_, true))) => ": the way into or out of an idle state",
-        // Preemption is enabled again in the thread that is switched to.
+        // Preemption is enabled again by the thread that is switched to.
         (_, Some((true, _))) => {
             ": it began in the idle loop, so most of it is most likely idle time, and the thread to which the CPU was switched is not responsible"
         }
@@ -240,8 +241,8 @@ fn off(header: &LatencyHeader, seen: Option<(&Machine, &Tracers)>, woken_at_end:
     let marks = machine.is_some_and(has_marks);
     let waits =
         cpus.clone().any(|(_, cpu)| functions::longest(cpu, latency).is_some_and(|(line, _)| functions::is_idle(line)));
-    // A wakeup's latency has the same header, with the thread that was woken (kernel/latency_trace.c of the -rt
-    // patches, check_wakeup_timing).
+    // A wakeup latency has the same header, which names the woken thread (kernel/latency_trace.c of the -rt patches,
+    // check_wakeup_timing).
     let text = match (what, steps_ns) {
         ("a latency", None) if let Some(waited) = woken_at_end => format!(
             "{tracer}: {} for most of {length}{cpu}{inside}{place}; {who} was woken only then, and had the CPU {} later",
@@ -251,7 +252,7 @@ fn off(header: &LatencyHeader, seen: Option<(&Machine, &Tracers)>, woken_at_end:
         ("a latency", _) if marks => format!(
             "{tracer}: {length}{cpu} between two marks that a program set (prctl, user_trace_start and user_trace_stop): this is the length of that span, not how late {who} was"
         ),
-        // All entries are here and say nothing of that time.
+        // All entries are present, but do not cover that time.
         ("a latency", None)
             if latency >= IMPLAUSIBLE && header.entries.is_some_and(|(shown, all)| shown == all && all <= 2) =>
         {
@@ -282,7 +283,7 @@ fn off(header: &LatencyHeader, seen: Option<(&Machine, &Tracers)>, woken_at_end:
              irq_vectors)"
             )
         }
-        // Functions in between are the way into or out of an idle state, not the wait in it.
+        // Functions in between belong to the way into or out of an idle state, not to the wait in it.
         _ if in_idle && (waits || cpus.clone().all(|(_, cpu)| cpu.traced.len() <= FEW)) => format!(
             "{tracer}: {what} for {length}{cpu} in the idle loop{ends}: the CPU waits there for an interrupt, which wakes it, so this is most likely idle time and delayed nobody"
         ),
@@ -463,7 +464,8 @@ pub(super) fn doubt(machine: &Machine, info: &TraceInfo) -> Option<String> {
 }
 
 fn spoils(damage: &Damage) -> bool {
-    // A truncated last line follows everything, lost events have their place in time, repaired lines were read.
+    // A truncated last line comes after everything else, lost events have their place in time, and repaired lines were
+    // read.
     !matches!(
         damage,
         Damage::Truncated { inside: "the last line" }

@@ -128,7 +128,7 @@ fn place(machine: &Machine, label: Label) -> Option<String> {
             let comm = label.task.and_then(|task| task.comm)?.to_string();
             let by = known.filter(|_| sentences::is_stopper(&comm) || is_worker(&comm))?.woken_by?;
             let by_comm = machine.tasks.find(by).and_then(|by| by.comm).map(|comm| comm.to_string());
-            // A worker that goes to sleep wakes the next one for work that others queued (kernel/workqueue.c,
+            // A worker that goes to sleep wakes the next worker, but others queued the work (kernel/workqueue.c,
             // `wq_worker_sleeping`).
             (!is_worker(&comm) || by_comm.is_some_and(|by| !is_worker(&by)))
                 .then(|| format!("queued by {}", thread(by)))
@@ -218,7 +218,7 @@ fn entered(machine: &Machine, window: &Window, causes: &mut [Cause]) {
     let since = window.waking.t2;
     let of_scheduler = |symbol: &Symbol| super::section::name(symbol).is_some_and(|name| SCHEDULERS.contains(&name));
     let own = cpu.traced.iter().rev().filter(|line| line.t >= since && line.t <= window.t3 && line.tid == cause.tid);
-    // And did not leave it again.
+    // The lines since the thread entered the scheduler for the last time.
     let inside = own.take_while(|line| of_scheduler(&line.function) || line.parent.as_ref().is_some_and(of_scheduler));
     let entered = inside.last().filter(|line| of_scheduler(&line.function));
     let Some(line) = entered.filter(|line| (window.t3 - line.t) * 2 > cause.ns) else { return };
@@ -390,7 +390,7 @@ pub(super) fn learned(victim: &mut Victim, machine: &Machine, facts: &Facts) {
         let class = match prio {
             _ if prio == own || (prio >= 100 && own >= 100) => Class::SamePriority,
             _ if prio < own => Class::HigherPriority,
-            // It is unknown whether it could be preempted.
+            // It is unknown whether that thread could be preempted.
             _ => continue,
         };
         sentences::evidence(Why::Learned).clone_into(&mut cause.evidence);

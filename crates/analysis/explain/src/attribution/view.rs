@@ -30,7 +30,8 @@ impl View<'_> {
         let Some((prio, own)) = self.prio(task).zip(self.window.prio) else {
             return Some(Label::new(Class::Unaccounted, High, Why::NoPrio).of(task));
         };
-        // Above all, SCHED_DEADLINE included, whatever its figure (kernel/sched/stop_task.c).
+        // A stopper thread runs before all others, including SCHED_DEADLINE, whatever priority is shown
+        // (kernel/sched/stop_task.c).
         if prio <= 0 && task.comm.is_some_and(|comm| sentences::is_stopper(&comm.to_string())) {
             return Some(
                 Label::new(Class::HigherPriority, self.sure(), Why::Ran).of(Running { prio: Some(prio), ..task }),
@@ -55,7 +56,7 @@ impl View<'_> {
                 Label::new(class, Confidence::Suspected, Why::Around).of(Running { prio: Some(prio), ..task }),
             );
         }
-        // Which of two ordinary threads the scheduler prefers is in no event.
+        // No event shows which of two ordinary threads the scheduler prefers.
         let (sure, why) = match task.changed {
             true => (Confidence::Medium, Why::Changed),
             false if ordinary => (Confidence::Medium, why),
@@ -77,7 +78,7 @@ impl View<'_> {
         let mut known = sections
             .take_while(|section| section.to > piece.from)
             .filter(|section| covers(section) && self.is_known(section, piece));
-        // The most recent, but the end of a system call is less informative than a place.
+        // The most recent one, except that the end of a system call says less than a place.
         let first = known.next()?;
         Some(if first.place == section::CALL_ENDED { known.next().unwrap_or(first) } else { first })
     }
@@ -120,11 +121,11 @@ impl View<'_> {
 pub(super) fn thread_class(comm: Option<Comm>) -> Option<Class> {
     let comm = comm?;
     let name = comm.as_bytes();
-    // These are `IRQ 18` and `IRQ-18` of the -rt patches of 2.6, and `softirq-timer/1`.
+    // The -rt patches of 2.6 name their threads `IRQ 18` or `IRQ-18`, and `softirq-timer/1`.
     if [&b"irq/"[..], b"IRQ ", b"IRQ-", b"IRQ_"].iter().any(|prefix| name.starts_with(prefix)) {
         return Some(Class::Irq);
     }
-    // NAPI in threads (net/core/dev.c): of a device, and of the backlog (RPS, loopback; from 6.10 on RT).
+    // NAPI threads (net/core/dev.c): of a device, and of the backlog (RPS, loopback; on RT since 6.10).
     let softirq: [&[u8]; 7] =
         [b"ksoftirqd/", b"softirq-", b"ktimers/", b"ktimersoftd/", b"sirq-", b"napi/", b"backlog_napi/"];
     softirq.iter().any(|prefix| name.starts_with(prefix)).then_some(Class::Softirq)

@@ -150,7 +150,7 @@ impl Locks {
     }
 
     fn begin(&mut self, lock: Lock, t: u64) {
-        // A thread first spins for a mutex, and then sleeps.
+        // A thread spins for a mutex before it sleeps.
         if let Some(last) = self.begun.last_mut().filter(|last| last.lock.address == lock.address) {
             last.lock = lock;
             return;
@@ -179,7 +179,7 @@ impl Machine {
         let context = event.flags.and_then(|flags| flags.context);
         let Some(cpu) = self.cpu(event.cpu) else { return };
         let hard = context.is_some_and(Context::is_hard) || cpu.interrupted_since().is_some();
-        // On PREEMPT_RT, softirqs run in threads and sleep; otherwise they spin.
+        // On PREEMPT_RT, softirqs run in threads and can sleep; otherwise they spin.
         let soft = context == Some(Context::Softirq) || !cpu.frames.is_empty();
         let lock = Lock { address, flags: begins.flatten() };
         let tid = event.tid.filter(|tid| *tid != 0 && !hard);

@@ -17,7 +17,7 @@ impl Machine {
         let waiting =
             self.tasks.iter().filter(|(tid, known)| *tid != 0 && wanted(*tid, known)).filter_map(|(tid, known)| {
                 let waking = known.waking.as_ref()?;
-                // Without switches, and without events of its CPU, nothing shows that it did not run.
+                // Without switches and without events on its CPU, nothing shows that the thread did not run.
                 let cpu = waking.path.last().map_or(waking.from_cpu, |(_, cpu)| *cpu);
                 let is_seen = self.cpu(cpu).and_then(|cpu| cpu.last).is_some_and(|last| last > waking.t2);
                 (is_seen || self.seen.switches > 0).then_some(())?;
@@ -35,7 +35,7 @@ impl Machine {
         let waking = known.waking.as_ref()?;
         let t3 = waking.t2.checked_add(header.latency_us?.checked_mul(1000)?)?;
         let cpu = waking.path.last().map_or(waking.from_cpu, |(_, cpu)| *cpu);
-        // The lines of an idle CPU that soon end do not show why it stayed idle.
+        // If the lines of an idle CPU end soon, they do not show why it stayed idle.
         let t2 = waking.t2;
         let is_idle = self.cpu(cpu).and_then(|cpu| cpu.current).is_some_and(|current| current.tid == 0);
         let is_short = is_idle && self.now.saturating_sub(t2) < t3.saturating_sub(t2) / 2;
@@ -99,15 +99,15 @@ impl Machine {
         let context = event.flags.and_then(|f| f.context);
         let cpu = cpu.filter(|cpu| !context.is_some_and(Context::is_hard) && cpu.interrupted_since().is_none());
         let waker = cpu.and_then(|cpu| cpu.current).filter(|task| task.tid != 0);
-        // A softirq does not belong to a thread, unless it runs in a thread for softirqs.
+        // A softirq does not belong to the interrupted thread, unless that is a softirq thread.
         let own = |task: &Running| context != Some(Context::Softirq) || thread_class(task.comm).is_some();
         let by = waker.filter(|task| own(task) && cpu.is_some_and(|cpu| cpu.frames.is_empty())).map(|task| task.tid);
-        // Interrupts wake ksoftirqd and ktimers at their end, where flags show the interrupted thread
-        // (kernel/softirq.c, `__irq_exit_rcu`).
+        // ksoftirqd and ktimers are woken at the end of an interrupt, where the flags are those of the interrupted
+        // thread (kernel/softirq.c, `__irq_exit_rcu`).
         let by = by.filter(|_| thread_class(task.comm) != Some(Class::Softirq));
         self.left(event, task.tid);
         let is_early = self.runs(task.tid);
-        // Without flags an interrupt without events upon a thread looks like that thread, and sched_wakeup may be
+        // Without flags, an interrupt that has no events looks like the interrupted thread, and sched_wakeup may be
         // recorded on the woken thread's CPU.
         let sure = context.is_some();
         let known = sure || self.seen.interrupts > 0 && matches!(event.kind, Kind::SchedWaking { .. });
@@ -144,7 +144,8 @@ impl Machine {
             return;
         }
         let target = target.unwrap_or(event.cpu);
-        // No thread that waits for a CPU is woken again: it ran meanwhile, in lines that are missing. One wakeup has several lines in some tracers.
+        // A thread that waits for a CPU is not woken again: it must have run meanwhile, and those lines are missing.
+        // Some tracers print several lines for one wakeup.
         let before = self.tasks.see(task).waking.as_ref().map(|waking| waking.queued.unwrap_or(u64::MAX));
         if before.is_none_or(|queued| t.saturating_sub(queued) > AGAIN) {
             self.waking(event, task, Some(target));
@@ -155,7 +156,7 @@ impl Machine {
         if waking.path.last().is_some_and(|(_, cpu)| *cpu != target) && waking.path.len() < MOVES {
             waking.path.push((t, target));
         }
-        // It is recorded where the thread is to run: the interrupt by which the waker's CPU queues it has arrived
+        // Recorded on the CPU where the thread will run: the IPI by which the waker's CPU queues the thread has arrived
         // (kernel/sched/core.c, sched_ttwu_pending).
         if arrived {
             let most = self.most();

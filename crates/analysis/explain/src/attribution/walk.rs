@@ -90,7 +90,8 @@ impl<'a> Walk<'a> {
         let mut stays = Vec::new();
         for (n, (from, cpu)) in path.iter().enumerate() {
             let to = path.get(n + 1).map_or(t3, |(next, _)| *next);
-            // The last one must be the CPU it got; otherwise a migration is missing from the trace.
+            // The last CPU is the one on which the thread ran. If the path differs, a migration is missing from the
+            // trace.
             let cpu = if n + 1 == path.len() { self.view.window.cpu } else { *cpu };
             stays.push(((*from).clamp(t2, t3), to.clamp(t2, t3), cpu));
         }
@@ -136,7 +137,7 @@ impl<'a> Walk<'a> {
 
     fn draw(&mut self, (cpu, doing): (u32, Doing), (from, to): (u64, u64), class: Class, stall: bool) {
         if let Some(drawn) = &mut self.drawn {
-            // The softirq of a thread is part of that thread's span.
+            // A softirq that runs in a thread is part of that thread's span.
             let nested = matches!(doing, Doing::Hard(_) | Doing::Nmi | Doing::Soft(_, None));
             drawn.push(Drawn { cpu, from, to, class, nested, stall });
         }
@@ -158,7 +159,7 @@ fn rule(view: &View, piece: &Piece, place: Place) -> Ruling {
             gap::whole(view, piece, place, label, brief)
         }
         Doing::Nmi => {
-            // Functions of NMIs, and flags, show two of them like one.
+            // Without NMI events, two NMIs look like one, both by their functions and by flags.
             let (sure, why) = if view.machine.seen.nmis > 0 { (High, Why::Nested) } else { (Medium, Why::ByFlags) };
             Label::new(Class::Irq, sure, why).doing(What::Nmi)
         }

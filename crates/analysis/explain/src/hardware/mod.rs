@@ -129,7 +129,8 @@ impl GapSorter {
     pub fn gap(&mut self, gap: Gap, evidence: &GapEvidence) {
         let mut parts = Parts::of(gap, evidence, self.threshold_ns);
         let steal = Steal::of(parts.beyond_ns.max(brief_and_long(&parts)), evidence);
-        // Interrupts may not be charged either: only time counted as stolen is subtracted from Linux.
+        // Interrupt time may not be charged either, so the time is attributed to the hypervisor only if steal time was
+        // counted.
         if steal.seen() && evidence.steal_rose == Some(true) {
             parts.disown_long();
         }

@@ -81,7 +81,7 @@ impl Natures {
         let stalls = self.stalls;
         let finding = |(class, (sum, sure)): (GapClass, (Sum, [u64; 3]))| {
             let finding = sum.finding(class, at_least_half(sum.total_ns, sure))?;
-            // The same stall is a gap on every CPU.
+            // The same stall is a gap on every CPU, so stalls are counted.
             let firmware = class == GapClass::Firmware;
             Some(GapFinding { at_once: if firmware { stalls } else { finding.at_once }, ..finding })
         };

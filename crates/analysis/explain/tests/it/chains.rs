@@ -138,7 +138,7 @@ fn the_longest_wait_behind_a_wakeup_is_told_though_others_had_more_latency() {
 
 #[test]
 fn a_wait_that_was_long_over_or_before_it_slept_is_no_cause() {
-    // It is 3 ms late, and then works for 100 ms.
+    // The server is 3 ms late, and then works for 100 ms.
     let trace = start()
         .switch(1, 2000, CYCLIC, "S", IDLE)
         .switch(0, 2000, SERVER, "S", HOG)
@@ -147,7 +147,7 @@ fn a_wait_that_was_long_over_or_before_it_slept_is_no_cause() {
         .wake(0, 106_000, SERVER, CYCLIC, 1)
         .switch(1, 106_008, IDLE, "R", CYCLIC);
     assert_eq!(chain_of(&trace.worst()), [""; 0]);
-    // It went to sleep when the server had already got its CPU.
+    // The victim went to sleep after the server had got its CPU.
     let trace = start()
         .switch(0, 2000, SERVER, "S", HOG)
         .timer0(3000, HOG, SERVER)
@@ -433,7 +433,7 @@ fn two_threads_that_wake_each_other_for_ever_are_followed_once() {
     let mut t = 3000;
     trace = trace.wake(2, t, CLIENT, SERVER, 0);
     for _ in 0..50 {
-        // Each is kept waiting for 0.5 ms.
+        // Each thread waits for 0.5 ms.
         trace = trace
             .switch(0, t + 500, HOG, "S", SERVER)
             .wake(0, t + 520, SERVER, CYCLIC, 1)

@@ -176,7 +176,7 @@ fn a_task_is_named_with_care_where_the_run_delay_is_not_known() {
 
 #[test]
 fn ordinary_waits_of_a_second_do_not_explain_one_latency() {
-    // The wakeup is 93 µs late in a second whose thousand wakeups waited 1.04 ms together, as usual.
+    // A wakeup is 93 µs late in a second in which a thousand wakeups waited 1.04 ms in total, as usual.
     assert_eq!(
         first(&recording(93_000, |_| {})),
         (SuspicionClass::Unknown, "no counter changed unusually in that second, so the cause is unknown".into())
@@ -205,7 +205,7 @@ fn an_interrupt_burst_is_named() {
 
 #[test]
 fn what_a_load_does_all_the_time_is_no_burst() {
-    // A phase of three seconds under a load that interrupts is too short to show what is usual in it.
+    // A phase of three seconds is too short to show what is usual under a load that causes interrupts.
     let mut recording = recording(400_000, |s| {
         s.cpus[0].irqs = Some(10_200);
         s.cpus[0].top_irqs = vec![reading("virtio0-req.0", 9_140)];
@@ -304,7 +304,7 @@ fn missing_data_is_never_a_suspicion() {
         s.cpus[0] = CpuContext { cpu: ONE, ..CpuContext::default() };
         s.frequency_transitions = None;
     };
-    // One second without any counter; the seconds around it without any; none at all; another CPU's only.
+    // That second has no counters; the seconds around it have none; no second has any; only another CPU has some.
     let one_missing = recording(14_900_000, nothing);
     let mut others_missing = recording(14_900_000, |s| {
         s.cpus[0].irqs = Some(90_000);
@@ -325,7 +325,7 @@ fn missing_data_is_never_a_suspicion() {
     for mut recording in [one_missing, others_missing, none, other_cpu] {
         suspect(&mut recording);
         let classes: Vec<_> = recording.worst[0].suspicions.iter().map(|s| s.class).collect();
-        // With the neighbours missing, the run delay of its own second is still known and small.
+        // Without the neighbouring seconds, the run delay of that second is still known, and small.
         let allowed = [SuspicionClass::Unknown, SuspicionClass::LateWakeup];
         assert!(classes.len() == 1 && allowed.contains(&classes[0]), "{:?}", recording.worst[0].suspicions);
     }

@@ -320,7 +320,7 @@ fn a_counter_gives_all_that_was_added_and_a_queue_one_at_a_time() {
         let taken: Vec<_> = closed.iter().map(|one| (one.is_known, one.releases.clone())).collect();
         assert_eq!(taken, [3002, 3100, 3200].map(|us| (true, vec![released(us)])), "{takes:?}");
     }
-    // What a program takes after poll(2) is not known if there are two.
+    // If there are two events, it is unknown which of them the program takes after poll(2).
     let (closed, _) = trace().waits(3600).followed(written(Takes::Unknown));
     assert!(!closed[1].is_known && closed[1].release_ns == 3_100_000);
 }
@@ -390,7 +390,7 @@ fn a_word_that_has_changed_is_the_next_release() {
     let (again, early) = (Trace(first.0.clone()), Trace(first.0.clone()));
     let (closed, _) = wait(wake(first, 3100), 3300, 0).followed(awaited.clone());
     assert_eq!(closed[0].releases, [released(3002), released(3100)]);
-    // It is woken on its way to sleep.
+    // The thread is woken on its way to sleep.
     let early = wake(early, 3100)
         .line("cyclictest-50", 1, ".....", 3300, "sys_enter: NR 202 (1000, 80, 7, 0, 0, 0)")
         .driver(3301, "sys_enter: NR 202 (1000, 81, 1, 0, 0, 0)")

@@ -133,7 +133,7 @@ fn an_smi_stops_all_cpus_and_is_counted() {
         "{}",
         finding.verdict
     );
-    // More stalls than interrupts: some had another cause.
+    // There are more stalls than SMIs, so some stalls had another cause.
     assert_eq!(only(&gaps, &metal(Some(2))).confidence, Confidence::Medium);
     assert_eq!(only(&gaps, &metal(Some(0))).class, GapClass::Hardware);
     let uncounted = only(&gaps, &metal(None));

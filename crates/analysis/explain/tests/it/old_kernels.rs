@@ -48,7 +48,7 @@ fn the_thread_that_keeps_the_cpu_from_the_header_s_is_named() {
     assert!(said.starts_with("audio_engine (RT 80, pid 700) on CPU 0, 4.01 ms late: "), "{said}");
     assert!(said.contains("linker (OTHER, pid 900) could not be preempted for"), "{said}");
     assert!(said.contains("put_one_page ← free_area"), "{said}");
-    // A thread of higher priority ran by that.
+    // Now the other thread has the higher priority.
     let said = first(&trace("9", ""));
     assert!(said.contains("late: linker (RT 90, pid 900) ran 4.01 ms of it"), "{said}");
     let behind = "  linker-900   0dn.2 3990us : put_one_page (free_area)\n";

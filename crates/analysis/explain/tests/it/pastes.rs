@@ -76,7 +76,7 @@ fn the_interrupt_that_the_trace_begins_in_lasts_from_its_first_event_on() {
                 <idle>-0 [002] 23.902254: sched_switch: swapper/2:0 [120] R ==> ctl:500 [19]\n";
     let said = first(text);
     assert!(said.contains("interrupt local_timer took 10.0 µs of it (67 %)"), "{said}");
-    // A switch in between shows that it began later.
+    // A switch in between shows that the interrupt began later.
     let text = text.replace("kfree: ptr=1", "sched_switch: job:7 [120] S ==> swapper/2:0 [120]");
     assert!(!first(&text).contains("local_timer took 10.0"), "{}", first(&text));
 }
@@ -301,7 +301,7 @@ fn a_section_of_the_idle_loop_is_idle_time() {
     let taken = lines.replace("arch_cpu_idle <-do_idle", "el1_irq <-arch_cpu_idle");
     let said = first(&section("irqsoff", "arch_cpu_idle", "swapper/2-0", &taken));
     assert!(said.contains("in an interrupt that came in the idle loop") && !said.contains("idle time"), "{said}");
-    // What is traced in between is work on the way out of the idle state.
+    // The functions traced in between are work on the way out of the idle state.
     let work = "  <idle>-0  2d..1    0us : enter_sleep <-arch_cpu_idle\n  <idle>-0  2d..1    1us : notify_all <-enter_sleep\n  <idle>-0  2d..1    2us!: \
                 restore_state <-notify_all\n  <idle>-0  2d..1  190us : done <-notify_all\n  <idle>-0  2d..1  213us : arch_cpu_idle <-do_idle\n";
     let said = first(&section("irqsoff", "arch_cpu_idle", "swapper/2-0", work));
@@ -418,7 +418,8 @@ fn the_timers_clock_is_read_after_a_hole_in_the_interrupt() {
              <idle>-0  [001] d..2.  5.000535: sched_switch: prev_comm=swapper/1 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=ctl next_pid=21 next_prio=19\n"
         )
     };
-    // 9 µs late when read, shortly after the interrupt began, or up to the first expiry.
+    // The timer is 9 µs late when the clock is read: shortly after the interrupt began, or just before the first
+    // expiry.
     assert!(first(&text(512)).contains("34.0 µs late"), "{}", first(&text(512)));
     assert!(first(&text(518)).contains("26.0 µs late"), "{}", first(&text(518)));
 }

@@ -151,7 +151,7 @@ fn throttling_is_told_for_its_own_trace_only() {
 fn a_timer_that_expires_is_not_cancelled() {
     let found = explained("cancelled_at_expiry.txt");
     let victim = &found.victims[0];
-    // 300 µs by the timer's own clock, from its interrupt on by that of the trace.
+    // 300 µs by the timer's own clock, plus the time since its interrupt by the trace's clock.
     assert_eq!(victim.latency_ns, 307_000);
     assert!(!victim.doubts.iter().any(|doubt| doubt.contains("start of the timer")), "{:?}", victim.doubts);
 }

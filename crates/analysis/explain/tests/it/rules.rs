@@ -152,7 +152,7 @@ fn a_long_interrupt() {
     let trace = trace.line("yes-60", 1, "d.h..", 7000, "irq_handler_exit: irq=24 ret=handled");
     let trace = trace.expire("yes-60", 7010).switch(1, 7100, YES, "R", CYCLIC);
     let cause = trace.cause();
-    // The host of a guest may have stopped the CPU in it.
+    // If this is a guest, the host may have stopped the CPU during the interrupt.
     blames(&cause, Class::Irq, None, Confidence::Medium);
     let on = |guest| Facts { guest: Some(guest), ..Facts::default() };
     blames(&trace.explained(on(false)).victims[0].causes[0], Class::Irq, None, Confidence::High);
@@ -251,7 +251,8 @@ fn late_interrupt(runtime: u64) -> Trace {
 #[test]
 fn interrupts_off_or_the_hypervisor_by_the_time_charged() {
     blames(&late_interrupt(7000).cause(), Class::IrqsDisabled, Some(60), Confidence::Medium);
-    // Interrupts are not charged either (CONFIG_IRQ_TIME_ACCOUNTING): it depends on whether there is a hypervisor.
+    // Interrupt time may not be charged either (CONFIG_IRQ_TIME_ACCOUNTING), so it matters whether there is a
+    // hypervisor.
     blames(&late_interrupt(900).cause(), Class::Steal, None, Confidence::Suspected);
     let on = |guest| Facts { guest: Some(guest), ..Facts::default() };
     blames(&late_interrupt(900).explained(on(true)).victims[0].causes[0], Class::Steal, None, Confidence::Medium);
@@ -297,7 +298,7 @@ fn moved_to_a_cpu_that_does_not_know_yet() {
     );
     let victim = trace.switch(0, 8000, YES, "R", CYCLIC).worst();
     assert_eq!(victim.cpu, Some(0));
-    // The move itself is short: what kept the thread waiting behind it is the CPU that it was moved to.
+    // The move itself is short; afterwards the thread waited for its new CPU.
     blames(&victim.causes[0], Class::PreemptionDisabled, Some(60), Confidence::Suspected);
     assert!(victim.causes.iter().any(|c| c.class == Class::HigherPriority && c.tid == Some(70)));
 }
@@ -368,7 +369,7 @@ fn lost_events_and_broken_pairs_leave_suspicion_only() {
 #[test]
 fn another_clock_leaves_suspicion_only_but_the_right_delay() {
     let hog = ("hog", 70, 9);
-    // How far the timers' clock is ahead, µs: trace_clock=local is some milliseconds from it.
+    // How far the timers' clock is ahead, in µs. trace_clock=local differs from it by some milliseconds.
     for ahead in [3_600_000_000i64, 32_000, 500, -500, -32_000] {
         let at = |us: u64| us.checked_add_signed(ahead).unwrap();
         let trace = Trace::default().switch(1, 41_000, YES, "R", CYCLIC).sleep(42_000, at(43_000), hog);

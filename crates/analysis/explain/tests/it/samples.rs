@@ -53,7 +53,7 @@ fn the_rogue_in_kernel_text() {
     assert_eq!((cause.scheduled.policy.as_deref(), cause.scheduled.prio), (Some("RR"), Some(99)));
     assert!(near(cause.share, 96.0), "{}", cause.share);
     assert_eq!(cause.confidence, Confidence::High);
-    // Idle after the tick that woke it, on a CPU that was awake: the trace does not tell why.
+    // After the tick that woke the thread, the CPU was idle although it was awake. The trace does not show why.
     assert_eq!(victim.unaccounted_ns, 71_000);
     assert_eq!(
         victim.verdict,
@@ -99,7 +99,7 @@ fn the_rogue_in_trace_dat() {
         during += 1;
         let main = &victim.causes[0];
         assert_eq!((main.class, main.tid), (Class::HigherPriority, Some(244)), "{}", victim.verdict);
-        // The log counts the interrupts that came during a burst as the rogue's.
+        // The log counts interrupts during a burst as time of the rogue task.
         let irq: f64 = victim.causes.iter().filter(|c| c.class == Class::Irq).map(|c| c.share).sum();
         let truth = burst as f64 / victim.latency_ns as f64;
         assert!((blamed..=blamed + irq + 0.05).contains(&truth) || near(blamed, truth * 100.0), "{}", victim.verdict);
@@ -136,7 +136,7 @@ fn the_fair_server_is_named() {
         "{}",
         victim.verdict
     );
-    // The file is a piece of a longer trace.
+    // The file is an excerpt of a longer trace.
     assert_eq!(cause.confidence, Confidence::Suspected);
     assert!(victim.doubts.iter().any(|d| d.contains("476115")), "{:?}", victim.doubts);
 }

@@ -59,7 +59,7 @@ fn woken_from_afar(tick: Option<u64>) -> Trace {
 #[test]
 fn before_6_4_the_wakeup_itself_tells_that_an_interrupt_was_sent() {
     blames(&woken_from_afar(None).cause(), Class::IrqsDisabled, Some(60), Confidence::Medium);
-    // A tick came in between: interrupts were on.
+    // A tick in between shows that interrupts were on.
     for us in [3500, 5000, 6900] {
         blames(&woken_from_afar(Some(us)).cause(), Class::PreemptionDisabled, Some(60), Confidence::Medium);
     }
@@ -286,7 +286,7 @@ fn a_function_is_named_only_if_it_had_just_let_interrupts_in() {
     let cause = &unlock.victims[0].causes[0];
     blames(cause, Class::IrqsDisabled, Some(60), Confidence::Medium);
     assert_eq!(cause.place.as_deref(), Some("in _raw_spin_unlock_irqrestore ← foo_write ← vfs_write"));
-    // The same with an address whose instruction is known, and not known.
+    // The same with an address: first one whose instruction is known, then one whose instruction is not.
     let inline = late(&["foo_write [foo]", "vfs_write"]);
     let released = Facts { released: vec![3_506_000], ..known.clone() };
     assert_eq!(inline.explained(released).victims[0].causes[0].place.as_deref(), Some("in foo_write ← vfs_write"));
@@ -324,7 +324,7 @@ fn preemption_that_came_on_again_names_where() {
     for frame in ["__schedule", "preempt_schedule_common", "preempt_schedule_thunk", "hold [module]", "ksys_ioctl"] {
         writeln!(trace.0, " => {frame}").unwrap();
     }
-    // Another stack was seen before: this wakeup waits for its own.
+    // A stack was seen before; this wakeup waits for its own.
     let mut before = Trace::default().line("yes-60", 1, "d..1.", 900, "<stack trace>");
     writeln!(before.0, " => schedule").unwrap();
     let victim = Trace(before.0 + &trace.0).worst();
@@ -337,7 +337,7 @@ fn preemption_that_came_on_again_names_where() {
 #[test]
 fn where_a_thread_was_that_was_not_preempted() {
     let trace = stacked(start().sleep(2000, 3000, YES), 3005, &["hold", "vfs_write"]);
-    // The switch comes much later than `stacked` has it.
+    // The switch comes much later than in `stacked`.
     let (text, _) = trace.0.rsplit_once('\n').and_then(|(rest, _)| rest.rsplit_once('\n')).unwrap();
     let late = Trace(format!("{text}\n")).switch(1, 4200, YES, "R+", CYCLIC);
     let cause = late.cause();
@@ -357,9 +357,9 @@ fn little_use_is_no_throttling() {
         let facts = Facts { kernel: Some("6.1.0".into()), ..Facts::default() };
         trace.explained(facts).victims[0].causes[0].class
     };
-    // The trace begins just before: nothing is known.
+    // The trace begins just before, so the used budget is unknown.
     assert_eq!(class(&late(start(), 2000)), Class::RtThrottling);
-    // Two seconds of the trace show an ordinary thread.
+    // In two seconds of trace an ordinary thread had the CPU, so the budget was not used up.
     let long = start().switch(1, 2000, CYCLIC, "S", YES);
     let long = (1..100).fold(long, |trace, n| trace.tick("yes-60", 1, "d.h..", 20_000 * n));
     let long = long.switch(1, 2_000_000, YES, "R", CYCLIC);

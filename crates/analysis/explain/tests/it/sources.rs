@@ -193,7 +193,7 @@ fn a_recorded_futex_wakeup_blames_no_interrupt() {
     assert_eq!((victim.causes[0].class, victim.causes[0].comm.as_deref()), (Class::Waker, Some("send/0")));
     assert!(victim.causes.iter().all(|c| c.class != Class::IrqsDisabled), "{:?}", victim.causes);
     assert!((100_000..latency_ns).contains(&victim.causes[0].ns), "{:?}", victim.causes);
-    // A timer's rules must not be applied to it, nor a sender's to a timer.
+    // The rules for timers must not apply to a sender's wakeup, nor those for senders to a timer's.
     assert!(explained(false).causes.iter().all(|c| c.class != Class::Waker || c.tid.is_some()));
 }
 
@@ -202,7 +202,7 @@ fn a_recorded_futex_wakeup_blames_no_interrupt() {
 fn a_wakeup_whose_switch_is_not_in_the_trace_is_found_by_its_waking() {
     let trace = asleep(1).switch(1, 1150, IDLE, "R", HOG).wake(HOG, 1, 1230);
     let trace = trace.line(VICTIM, 1, "d..1.", 1300, "hrtimer_cancel: hrtimer=00000000000000bb");
-    // Back in user space at 1290.
+    // The thread is back in user space at 1290 µs.
     let victim = trace.worst(false, 1200, 1280);
     assert_eq!(victim.latency_ns, 90_000);
     assert_eq!(victim.moments.unwrap().t3_ns, 1_290_000);

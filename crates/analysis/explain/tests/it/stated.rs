@@ -58,11 +58,11 @@ fn a_preemption_is_divided_among_those_that_ran() {
                  7.00 µs";
     assert!(said.starts_with(parts), "{said}");
     assert!(said.contains("no sched_waking or sched_wakeup events were read"), "{said}");
-    // The thread that is asked for.
+    // The thread is selected by its ID.
     let asked = explained(&text, Victims::Tid(2903)).answer.unwrap_or_default();
     assert!(asked.starts_with(parts), "{asked}");
     assert_eq!(explained(&text, Victims::Tid(2904)).answer, None);
-    // One that sleeps is not preempted.
+    // A thread that sleeps is not preempted.
     assert!(!first(&text.replace("prev_state=R+", "prev_state=S")).contains("preempted"));
 }
 
@@ -163,7 +163,7 @@ fn lines_without_a_cpu_or_a_thread_tell_what_they_can() {
     let bare = "69.624862:   io:24 [112] S ==> ui:15 [120]\n69.624992:   ui:15 [120] R ==> net:17 [120]\n69.625202:   net:17 [120] S ==> ui:15 [120]\n";
     let said = first(bare);
     assert!(said.starts_with("ui (nice 0, pid 15) was preempted for 210 µs by net (nice 0, pid 17)"), "{said}");
-    // Of two CPUs it is not known which one ran what.
+    // With two CPUs, it is unknown which of them ran what.
     let mixed = "a-5 69.000100: sched_wakeup: comm=rt pid=9 prio=10 target_cpu=003\nb-6 69.000200: sched_stat_runtime: comm=b pid=6 runtime=1 [ns] \
                  vruntime=2 [ns]\na-5 69.000300: sched_switch: prev_comm=a prev_pid=5 prev_prio=120 prev_state=R ==> next_comm=rt next_pid=9 next_prio=10\n";
     let said = first(mixed);

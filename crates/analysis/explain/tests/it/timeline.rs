@@ -63,7 +63,7 @@ fn the_culprit_is_marked_from_due_to_running() {
     assert_eq!(rogue.len(), 1, "interrupts do not cut it");
     assert_eq!((rogue[0].cause, rogue[0].end_ns), (Some(Class::HigherPriority), timeline.moments.t3_ns));
     assert_eq!((rogue[0].label.as_str(), rogue[0].scheduled.policy.as_deref()), ("multipathd", Some("RR")));
-    // Interrupts on top of it are causes of their own.
+    // Interrupts on top of this task are causes of their own.
     let on_top = timeline.lanes[0]
         .spans
         .iter()

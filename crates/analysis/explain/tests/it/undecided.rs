@@ -80,7 +80,7 @@ fn a_thread_that_lends_its_priority_waits_for_a_lock() {
         assert!(said.contains("for a lock that worker (pid 54) held"), "{state}: {said}");
         assert!(!said.contains("gp (RT 1, pid 11) was preempted"), "{state}: {said}");
     }
-    // Woken without a lock: it had been on its way to sleep.
+    // Woken without a lock: the thread was on its way to sleep.
     assert!(!trace("", "R+", woken).contains("was preempted"));
     assert!(trace("", "R+", "").contains("gp (RT 1, pid 11) was preempted on CPU 7 for 60.0 µs"));
 }

@@ -146,7 +146,7 @@ fn newer_and_tampered_files_are_refused() {
     assert!(matches!(e, Error::Newer { found: 7, known: 1, .. }), "{e}");
     sql("PRAGMA user_version = 1");
     drop(Store::look(&path).unwrap());
-    // A view in place of a table could be endless.
+    // A view in place of a table could return rows without end.
     sql(
         "DROP TABLE claim; CREATE VIEW claim AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i FROM n) SELECT i AS run FROM n",
     );

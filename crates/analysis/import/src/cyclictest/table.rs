@@ -113,7 +113,7 @@ impl Table {
         match part {
             Part::Header => begun,
             Part::Cycles => false,
-            // A second total, since that of this table has already been read.
+            // Another total begins another table: that of this one has already been read.
             Part::Summary(Key::Total, _) => {
                 self.cycles && self.summary.first().is_some_and(|row| !row.is_empty()) && self.at + 1 < line.number
             }

@@ -236,7 +236,7 @@ impl Figures {
             (thread.min_ns, thread.max_ns, thread.mean_ns) = (min, max, mean);
         }
         thread.got = priority.and_then(super::rttests_json::fifo);
-        // True if larger latencies are reported at all.
+        // Latencies from here on are beyond the histogram.
         let from_ns = bins_end.unwrap_or(end).max(end);
         thread.beyond = match count {
             _ if !complete && has_bins => Beyond::Unknown { from_ns },

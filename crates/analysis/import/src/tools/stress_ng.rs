@@ -207,7 +207,7 @@ impl Run {
         signed::extremes(&mut thread, self.min, None, self.max);
         thread.mean_ns = self.mean.filter(|&mean| mean >= 0.0);
         thread.count = Some(self.samples);
-        // It sleeps for the delay after each sample, so there are no periods to miss.
+        // The thread sleeps for the delay after each sample, so there are no periods to miss.
         thread.skips = Skips::Never;
         let from_ns = thread.min_ns.unwrap_or(0);
         thread.beyond = Beyond::Counted { count: self.samples, from_ns };
@@ -284,7 +284,7 @@ impl Dist {
         match words.as_slice() {
             ["latency", "(ns)", "frequency"] => Some(true),
             ["..", "..", ..] => {
-                // At least five rows precede it. If there are more than five, the last one has samples.
+                // At least five rows precede the dots. If there are more than five, the last one has samples.
                 let rows = self.last.map_or(0, |last| last.saturating_add(1));
                 let last = self.last.map(|last| last.saturating_mul(self.width));
                 let empty = self.bins.filled.last().map(|&(edge, _)| edge) != last;
@@ -403,7 +403,7 @@ mod tests {
             let first = lines.iter().position(|l| l.contains("cyclic: sched")).unwrap();
             let end = lines.iter().rposition(|l| l.contains("cyclic:")).unwrap();
             for at in first + 1..=end {
-                // Column names, and the dots, which are two equal lines.
+                // Skips the column names, and the dots, which are two equal lines.
                 if lines[at].contains("frequency") {
                     continue;
                 }

@@ -26,7 +26,7 @@ fn member(at: usize, rank: u8, period: u64, work: u64) -> Member {
 
 #[test]
 fn margins_are_those_of_the_vector() {
-    // R = 3, 11, 26.
+    // The response times are 3, 11 and 26.
     let members = [member(0, 30, 20, 3), member(1, 20, 30, 8), member(2, 10, 50, 12)];
     assert_eq!(margin(&members, 2).response_ns, Some(Nanos(26)));
     let most = margin(&members, 2).longer_ns.unwrap().0;
@@ -37,7 +37,7 @@ fn margins_are_those_of_the_vector() {
     };
     assert!(with(most).is_ok() && with(most + 1).is_err());
     assert_eq!(margin(&members, 2).breaks.as_deref(), Some("late(t2) = 0"));
-    // The most urgent one may be later only as long as the others are in time.
+    // The most urgent thread may be later only as long as the other threads are in time.
     assert!(margin(&members, 0).later_ns.unwrap().0 <= 17);
 }
 
@@ -48,7 +48,7 @@ fn what_cannot_be_analysed_is_said() {
     members[0].why_not = Some("t0 has no period".into());
     assert_eq!(margin(&members, 0).why_not.as_deref(), Some("t0 has no period"));
     assert_eq!(margin(&members, 1).why_not.as_deref(), Some("t0 has no period, and may run before t1"));
-    // On another CPU it does not matter.
+    // On another CPU the thread does not matter.
     members[0].cpus = Some("1".parse().unwrap());
     assert!(margin(&members, 1).why_not.is_none());
     members[0].cpus = None;
@@ -137,7 +137,7 @@ fn interrupts_and_the_share_of_ordinary_threads_leave_less() {
     let mut members = [member(0, 60, 1_000, 10)];
     assert_eq!(longer(&members), 940);
     members[0].taken = 0.5;
-    // At 45 % of the CPU by the thread itself.
+    // The thread itself may then use at most 45 % of the CPU.
     assert_eq!(longer(&members), 440);
     members[0].limits = vec![(400, "response(t0) < 401ns".into())];
     assert_eq!(longer(&members), 190);
@@ -184,7 +184,7 @@ proptest! {
                 prop_assume!((0..members.len()).all(|at| response(&members, at).is_ok()));
                 prop_assert!(is_in_time(&with(longer.0, false), 2_000));
                 prop_assert!(is_in_time(&with(longer.0, true), 2_000));
-                // It is the least that breaks a claim of a thread that this one delays.
+                // One nanosecond more breaks a claim of a thread that this one delays.
                 let longer = with(longer.0 + 1, true);
                 let share: f64 = longer.iter().map(|(period, work, _)| *work as f64 / *period as f64).sum();
                 prop_assert!(share > REAL_TIME_SHARE || !is_in_time(&longer, 2_000));

@@ -263,7 +263,7 @@ fn a_deadline_makes_late_wakeups_misses() {
     assert_eq!(outcome(&run, "missed = 0"), Held);
     run.run.settings.deadline_ns = Some(Nanos::from_micros(110));
     assert_eq!(outcome(&run, "missed <= 1 per 1000"), Pass);
-    // One of 20,000 is not more than claimed, but nothing else follows.
+    // One miss in 20,000 does not exceed the claim, but shows no more than that.
     assert_eq!(outcome(&run, "missed <= 50 per 1e6"), Held);
     assert_eq!(outcome(&run, "missed <= 1 per 1e6"), Inconclusive);
 }
@@ -276,7 +276,7 @@ fn a_share_of_misses() {
     assert_eq!(outcome(&run, "missed <= 200 per 1e6"), Held);
     assert_eq!(outcome(&run, "missed <= 100 per 1e6"), Inconclusive);
     assert_eq!(outcome(&run, "firm"), Fail);
-    // No miss in 20,000 releases does not yet show a share of 3 in a million.
+    // No miss in 20,000 releases does not yet prove a share below 3 in a million.
     let cell = judged(&one(quiet(20_000, 1)), "firm").cells.remove(0);
     assert_eq!(cell.outcome, Held);
     assert_eq!(cell.bounds.first().unwrap().upper, cell.upper.unwrap());

@@ -57,7 +57,7 @@ fn a_stall_refutes_less_than_its_samples_seem_to() {
         assert_eq!(cell(&run, claim).outcome, Inconclusive, "{claim}");
     }
     assert_eq!(cell(&run, "P(>999us) < 4e-3 @stall 50ms").outcome, Inconclusive, "longer than declared");
-    // Seven events of 76 releases are excluded if one was observed.
+    // With one event observed, seven events of 76 releases are excluded.
     assert_eq!(cell(&run, "P(>999us) < 3e-3 @stall 75ms").outcome, Inconclusive);
     assert_eq!(cell(&run, "P(>999us) < 6e-3 @stall 75ms").outcome, Pass);
     assert_eq!(cell(&run, "max < 10ms").outcome, Fail);

@@ -54,7 +54,7 @@ fn the_end_is_foreseen() {
     let recording = looked(1, vec![5_000; 1_000]);
     let verdict = judge(&recording, &claims(&["P(>100us) < 1e-3"]));
     let doubling = |look: u64| Some(2f64.powi(look as i32 - 1));
-    // There are 2000 at check 2 and 4000 at check 3; 3380 are needed.
+    // Check 2 has 2000 releases and check 3 has 4000; 3380 are needed.
     assert_eq!(expected_look(&verdict, 1, doubling), Some(3));
     assert_eq!(expected_look(&verdict, 1, |look| doubling(look).filter(|_| look < 3)), None);
 }

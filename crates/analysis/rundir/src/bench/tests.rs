@@ -53,7 +53,7 @@ fn what_was_written_is_read_back() {
     let refused = BenchWriter::resume(&root).err().unwrap().to_string();
     assert!(refused.contains("it is complete"), "{refused}");
     assert_eq!(BenchWriter::whole(&root).unwrap(), Some(bench.clone()));
-    // Killed before the last file: only that one is missing.
+    // Killed before the last file was written, so only that file is missing.
     std::fs::remove_file(root.join("manifest.json")).unwrap();
     assert_eq!(BenchWriter::whole(&root).unwrap(), None);
     let (mut writer, log) = BenchWriter::resume(&root).unwrap();

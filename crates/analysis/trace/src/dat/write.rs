@@ -25,7 +25,7 @@ impl DatHead {
     /// Returns the offset of [`symbols`] in a file with this head. The file reserves space for the symbols, so that
     /// they can be written later.
     pub fn symbols_at(&self) -> u64 {
-        // The space begins after its size.
+        // The symbols are preceded by their size.
         self.front().0.len() as u64 + 4
     }
 

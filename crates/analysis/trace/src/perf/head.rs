@@ -49,7 +49,7 @@ pub(super) fn read<R: Read + Seek>(
     self::events(input, meta, attrs, events, attr_size)?;
     let whole = data.at.saturating_add(data.size);
     if data.size == 0 {
-        // The size is written last: perf was killed.
+        // perf writes the size last, so it was killed.
         meta.info.note(Damage::Truncated { inside: "the header, which perf writes last" }, Place::Whole);
     } else if let Err(error) = features(input, meta, whole, bits) {
         let at = input.at();

@@ -86,7 +86,7 @@ const ROWS: &[(&str, &[&str], Make)] = &[
     ("nmi_handler", &["handler", "delta_ns", "handled"], |f| {
         Some(Kind::NmiHandler { handler: f.symbol(0), delta_ns: f.i64(1)?, handled: f.i32(2) })
     }),
-    // Their fields are offsets from the kernel's _stext, which the trace lacks, so symbols are unknown.
+    // The fields of these events are offsets from the kernel's _stext, which the trace lacks, so symbols are unknown.
     ("preempt_disable", &[], |_| Some(Kind::PreemptDisable { caller: None, parent: None })),
     ("preempt_enable", &[], |_| Some(Kind::PreemptEnable { caller: None, parent: None })),
     ("irq_disable", &[], |_| Some(Kind::IrqDisable { caller: None, parent: None })),

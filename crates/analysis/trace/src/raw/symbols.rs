@@ -50,7 +50,7 @@ impl Symbols {
     fn find(&self, address: u64) -> Option<Name> {
         let at = self.table.partition_point(|(start, _)| *start <= address).checked_sub(1)?;
         let (start, _) = self.table.get(at).copied()?;
-        // Of several symbols at one address the first is the kernel's own.
+        // If several symbols have the same address, the first one is the kernel's own.
         let (_, name) = self.table.get(..=at)?.iter().rev().take_while(|(other, _)| *other == start).last()?;
         let name = self.names.get(*name as usize..)?;
         let name = name.get(..memchr::memchr(b'\n', name)?)?;
@@ -117,7 +117,7 @@ pub fn functions_at(kallsyms: impl Read, addresses: &[u64]) -> Vec<Option<(u64, 
         let behind =
             addresses.iter().zip(&mut found).skip(first).take_while(|(address, _)| **address - start < FUNCTION);
         for (_, slot) in behind {
-            // Of several symbols at one address the first is the kernel's own.
+            // If several symbols have the same address, the first one is the kernel's own.
             if slot.as_ref().is_none_or(|(other, _)| *other < start) {
                 *slot = Some((start, String::from_utf8_lossy(name).into_owned()));
             }

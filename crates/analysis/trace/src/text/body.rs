@@ -51,7 +51,7 @@ impl Bodies {
         };
         let names = &mut self.names;
         let mut read = |rest: &[u8]| match name {
-            // These are most events, so they are checked before the names of all others.
+            // Most events are of these kinds, so their names are checked first.
             [b's', b'c', b'h', b'e', b'd', b'_', ..] => sched::read(name, rest),
             [b'h', b'r', b't', b'i', b'm', b'e', b'r', ..] => timer::read(name, rest, names),
             [b'l', ..] | [b'i', b'r', b'q', ..] => {
@@ -62,7 +62,7 @@ impl Bodies {
                 .or_else(|| irq::read(name, rest, names))
                 .or_else(|| noise::read(name, rest, names)),
         };
-        // Whoever pasted it may have written a remark behind it, or set its fields apart.
+        // Whoever pasted the line may have appended a remark or aligned its fields.
         let known = match read(rest) {
             Some(Some(kind)) => Some(Some(kind)),
             Some(None) if find(rest, b"  ").is_some() => read(&single_spaced(rest)),
@@ -91,8 +91,8 @@ impl Bodies {
     }
 
     fn other(&mut self, name: &[u8], rest: &[u8]) -> Body {
-        // A synthetic event with a latency is an answer (Documentation/trace/histogram.rst), and so is what a monitor of runtime
-        // verification reports.
+        // A synthetic event with a latency is an answer (Documentation/trace/histogram.rst), and so is a report of a
+        // runtime verification monitor.
         let kept = self.keep
             || name.ends_with(b"lat")
             || name.ends_with(b"latency")

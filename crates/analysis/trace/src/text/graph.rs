@@ -39,7 +39,7 @@ pub(crate) fn line(line: &[u8]) -> Option<Graph<'_>> {
     let cpu = u32::try_from(cpu).ok()?;
     let (mut task, mut flags, mut duration_ns) = (None, None, None);
     let mut columns = 0;
-    // The text begins after the last of the columns: task, flags, duration, which may be blank.
+    // The text begins after the last column. The columns are task, flags and duration, and may be blank.
     let mut is_last = false;
     while columns < 3
         && !is_last
@@ -86,7 +86,7 @@ fn without_stamp(s: &[u8]) -> &[u8] {
 pub(crate) fn of_event<'a>(body: &'a [u8], prefix: &super::prefix::Prefix) -> Option<Graph<'a>> {
     let body = trim(body).strip_prefix(b"funcgraph_")?;
     let body = body.strip_prefix(b"entry:").or_else(|| body.strip_prefix(b"exit:"))?;
-    // A `|` at the start of a broken line is taken for quoting.
+    // A `|` at the start of a wrapped line is treated as quoting, so it may be missing.
     let at = memchr::memchr(b'|', body);
     let end = at.or_else(|| Some(find(body, b" us ")? + 3))?;
     let (column, rest) = (trim(body.get(..end)?), body.get(end + usize::from(at.is_some())..)?);
@@ -108,7 +108,7 @@ fn duration(column: &[u8]) -> Option<u64> {
     let figure = figure.strip_prefix(b"+").or_else(|| figure.strip_prefix(b"!")).unwrap_or(figure);
     let figure = [b"#", b"*", b"@", b"$"].iter().find_map(|mark| figure.strip_prefix(*mark)).unwrap_or(figure);
     let (ns, decimals, rest) = seconds(skip_spaces(figure))?;
-    // Read as seconds, it is too large by 10⁶; long times have no decimals.
+    // The figure is in µs but was read as seconds, so it is too large by 10⁶. Long times have no decimals.
     let ns = if decimals.is_some() { ns / 1_000_000 } else { ns.checked_mul(1000)? };
     trim(rest).is_empty().then_some(ns)
 }
@@ -187,11 +187,11 @@ impl Calls {
             Some(name) => Some(Open { indent, name, longest: None, sum_ns: 0, time: None }),
             None => open.pop_if(|last| last.indent == indent && last.can_end(graph.time, ns)),
         };
-        // Of one that began before the text does, the name may stand behind its end.
+        // If a function began before the text, its name may follow its end.
         let comment = text.strip_prefix(b"} /*").and_then(|rest| callee(trim(rest), b" */"));
         let orphans = self.ended.entry(graph.cpu).or_default();
         let ended = ended.or_else(|| {
-            // A function that ended before at a deeper indentation was called in it.
+            // Functions that ended before at a deeper indentation were called by it.
             let inside = || orphans.iter().filter(|(deeper, _)| *deeper > indent).map(|(_, call)| call);
             let sum_ns = inside().map(|call| call.ns).fold(0, u64::saturating_add);
             let longest = inside().max_by_key(|call| call.ns).cloned().map(Box::new);

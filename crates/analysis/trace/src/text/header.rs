@@ -105,7 +105,7 @@ fn task_or_function(line: &[u8], info: &mut TraceInfo) -> Header {
         return Header::Known;
     }
     let task = split(line, b"| task: ").map(|(_, task)| task).or_else(|| line.strip_prefix(b"process: "));
-    // Whoever pasted it may have left out the frame.
+    // Whoever pasted it may have removed the frame around the line.
     let task = task.or_else(|| line.strip_prefix(b"task: ").filter(|task| find(task, b"(uid:").is_some()));
     let Some(task) = task else {
         if header.policy.is_none() && line.starts_with(b"nice: ") {

@@ -56,7 +56,7 @@ fn others(name: &[u8], s: &[u8], names: &mut Names) -> Option<Option<Kind>> {
     };
     let known = vector_of(vector, names);
     let Some(number) = s.strip_prefix(b"vector=").and_then(whole) else {
-        // The line is truncated before its number. Unrelated events end in `_entry` as well; they are left to others.
+        // The line is truncated before its number. Other events whose names end in `_entry` are read elsewhere.
         return (s.is_empty() && !matches!(known, Vector::Other(_))).then_some(None);
     };
     let number = Some(number);

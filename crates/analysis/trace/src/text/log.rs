@@ -41,7 +41,7 @@ pub(super) fn said(head: &str) -> Option<String> {
     let lines = unwrapped(head);
     let found = REPORTS.iter().chain(REMAINS).filter_map(|report| Some((report, worst(report, &lines)?)));
     let mut found: Vec<(&Report, (usize, String))> = found.collect();
-    // An error of the kernel's code is the cause of what is reported later, rather than its effect.
+    // An error in kernel code is the cause, rather than the effect, of what is reported after it.
     let (_, (first, _)) = found.first()?;
     let errors = found.iter().enumerate().filter(|(_, (report, (at, _)))| report.is_error() && at < first);
     let cause = errors.min_by_key(|(_, (_, (at, _)))| *at).map_or(0, |(n, _)| n);
@@ -139,7 +139,7 @@ fn stacked(report: &Report, shown: &str, below: &[String], own: &[&str], cpu: Op
         _ => Waits::Unknown,
     };
     let own_place = if how == Waits::Asleep { place_asleep(&of_cpu) } else { place(&of_cpu) };
-    // Another report may stand between this one and its stack.
+    // Another report may be between this one and its stack.
     let place = own_place.or_else(|| place(&backtrace(below, cpu?, None)));
     let (owner, busy) = (owner(below).unwrap_or_default(), utilization(&of_cpu).unwrap_or_default());
     let waits =
@@ -188,7 +188,7 @@ fn subject(report: &Report, message: &str) -> String {
 /// Returns value, position and text of each line of a report. A line that a mail client broke is joined with the next
 /// one.
 fn all(report: &Report, lines: &[String]) -> Vec<(Option<f64>, usize, String)> {
-    // A line is broken at a blank.
+    // Lines are wrapped at spaces, so the first word is on one line.
     let first = report.mark.split(' ').find(|word| !word.is_empty()).unwrap_or_default();
     let may_have = |line: &str| line.len() <= LINE && line.contains(first);
     let found = lines.iter().enumerate().filter(|(_, line)| may_have(line)).filter_map(|(n, line)| {
@@ -207,7 +207,7 @@ fn all(report: &Report, lines: &[String]) -> Vec<(Option<f64>, usize, String)> {
 fn worst(report: &Report, lines: &[String]) -> Option<(usize, String)> {
     let found = all(report, lines).into_iter();
     let best = match report.figure {
-        // Of equal ones the first.
+        // Of equal reports, the first one counts.
         Some(_) => found.rev().max_by(|(a, ..), (b, ..)| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal)),
         None => found.min_by_key(|(_, n, _)| *n),
     };

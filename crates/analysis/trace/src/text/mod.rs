@@ -78,7 +78,7 @@ impl<R: Read> TextSource<R> {
         }
         match first {
             Some(event) => source.queue.push_front(event),
-            // `cpus=2` stands in other texts as well.
+            // Other texts contain `cpus=2` as well.
             None if matches!(source.reader.info.format, Format::Unknown | Format::TraceCmdReport) => {
                 let refusal = untimed::untimed(head).or_else(|| summary::summary(head)).or_else(|| unplaced(head));
                 let refusal = match source.reader.info.format {

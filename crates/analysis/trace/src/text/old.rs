@@ -355,7 +355,7 @@ mod tests {
         let mut prios = Prios::default();
         assert_eq!(prios.learn(b"73", &header(0, 0)), Some(110));
         assert_eq!(prios.raw(b"40"), Some(64));
-        // If neither format applies: the header's own priority.
+        // If neither format applies, this is the header's own priority.
         assert_eq!(Prios::default().learn(b"5", &header(1, 70)), Some(29));
     }
 }

@@ -12,7 +12,7 @@ const MOST: u64 = 10_000_000;
 /// was left out.
 pub(super) fn sorted(text: &[u8]) -> Option<(Vec<u8>, Vec<u64>)> {
     let lines: Vec<&[u8]> = text.split(|b| *b == b'\n').collect();
-    // Where each event begins, and when it was; what stands before the first one is the heading.
+    // Start and time of each event. Text before the first event is the heading.
     let mut blocks: Vec<(u64, std::ops::Range<usize>)> = Vec::new();
     let (mut cleaned, mut back) = (Vec::new(), false);
     let mut seen = BTreeSet::new();
@@ -29,7 +29,7 @@ pub(super) fn sorted(text: &[u8]) -> Option<(Vec<u8>, Vec<u64>)> {
             Front::Event(prefix, _) if prefix.style == Style::Latency || prefix.decimals.is_none() => return None,
             Front::Event(prefix, _) => {
                 let last = blocks.last().map_or(0, |(time, _)| *time);
-                // The same line twice is of two excerpts.
+                // A line that occurs twice belongs to two excerpts.
                 (last.saturating_sub(prefix.time) <= MOST && seen.insert(*line)).then_some(())?;
                 back |= prefix.time < last;
                 blocks.push((prefix.time, n..n + 1));

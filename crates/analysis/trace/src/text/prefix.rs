@@ -87,7 +87,7 @@ pub(crate) fn partial(line: &[u8]) -> Option<(Prefix, bool, &[u8])> {
     }
     let (comm, tid) = match before {
         [] => (None, -1),
-        // Some leave out the number of the thread.
+        // Some lines omit the thread ID.
         who => task(who).map(|(comm, tid, _)| (comm, tid)).or_else(|| Some((Some(one_word(who)?), -1)))?,
     };
     let prefix = Prefix { comm, tid, cpu: cpu.unwrap_or(0), flags, time, decimals, style: Style::Normal };

@@ -110,7 +110,7 @@ impl Reader {
         self.learn(prefix);
         self.style = Some(prefix.style);
         let Prefix { tid, cpu, flags, .. } = *prefix;
-        // The header has the name that is truncated in the lines.
+        // The header has the full name, which the lines truncate.
         let whole = self
             .info
             .latency
@@ -123,8 +123,8 @@ impl Reader {
             if let Some(line) = old::line(scan::trim(body)) {
                 let header = self.info.latency.last();
                 let mut here = event(Kind::Restart);
-                // In the latency tracer of 2.6 `d` is set wherever its own code had interrupts off; `D` are those of
-                // the hardware (-rt patches, kernel/latency_trace.c, TRACE_FLAG_IRQS_HARD_OFF).
+                // In the latency tracer of 2.6, `d` is set wherever its own code had interrupts off; `D` means that
+                // they were off in hardware (-rt patches, kernel/latency_trace.c, TRACE_FLAG_IRQS_HARD_OFF).
                 if let Some(flags) = here.flags.as_mut().filter(|_| header.is_some_and(LatencyHeader::is_old)) {
                     let hard_off = flags.irqs_off == Some(true) && flags.bh_off == Some(true);
                     (flags.irqs_off, flags.bh_off) = (hard_off.then_some(true), None);

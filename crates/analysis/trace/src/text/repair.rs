@@ -44,7 +44,7 @@ pub(crate) fn clean(line: &[u8], out: &mut Vec<u8>) -> Option<&'static str> {
     let (mut line, quoted) = unquote(line);
     out.clear();
     let markdown = is_markdown(line);
-    // Handles bold print.
+    // Markdown marks bold text like this.
     if let Some(bold) = line.strip_prefix(b"**").filter(|_| markdown) {
         line = bold;
     }
@@ -97,7 +97,7 @@ pub(crate) fn clean(line: &[u8], out: &mut Vec<u8>) -> Option<&'static str> {
 
 /// Joins a wrapped line with the next one.
 pub(crate) fn join(line: &mut Vec<u8>, next: &[u8]) {
-    // Within a time there is no blank.
+    // A time contains no space.
     let in_time = line.ends_with(b".") && next.first().is_some_and(u8::is_ascii_digit);
     if !in_time {
         line.push(b' ');
@@ -150,7 +150,7 @@ pub(crate) fn is_omission(line: &[u8]) -> bool {
         return false;
     }
     let lower = line.to_ascii_lowercase();
-    // `[...]`, `(...)`, `[ etc ]`, one or two ellipses of Unicode.
+    // `[...]`, `(...)`, `[ etc ]`, and one or two Unicode ellipses.
     let is_frame = |b: &u8| matches!(b, b'[' | b']' | b'(' | b')' | b'<' | b'>' | b' ' | b'-' | b'.');
     let dots = lower.iter().filter(|b| **b == b'.').count();
     let mut inner: &[u8] = &lower;

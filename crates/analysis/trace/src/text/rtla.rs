@@ -26,7 +26,7 @@ pub(crate) struct Rtla {
 impl Rtla {
     pub(crate) fn line(&mut self, line: &[u8], sections: &mut Vec<RtlaAnalysis>) -> bool {
         let line = trim(line);
-        // Pasted into a list.
+        // The line was pasted into a list.
         let line = line.strip_prefix(b"- ").map_or(line, trim);
         if let Some(rest) = line.strip_prefix(b"## CPU ") {
             return self.begin(rest, sections);
@@ -78,7 +78,7 @@ impl Rtla {
             return true;
         }
         let Some((label, us, rest)) = labelled(line) else {
-            // If it was stopped in the interrupt, neither has a figure.
+            // If the trace was stopped in the interrupt, neither of them has a figure.
             if line.starts_with(b"Blocking thread") {
                 self.under = Under::Blocking;
                 return true;
@@ -92,7 +92,7 @@ impl Rtla {
         let from_idle = split(label, b"(exit from idle)").map(|(label, _)| trim(label));
         section.exit_from_idle |= from_idle.is_some();
         let label = from_idle.unwrap_or(label);
-        // Before Linux 6.4 no new line follows "Previous IRQ interference: up to 2.22 us".
+        // Before Linux 6.4 no newline follows "Previous IRQ interference: up to 2.22 us".
         let read = self.figure(label.strip_suffix(b":").unwrap_or(label), us, section);
         if labelled(rest).is_some() { self.item(rest, section) } else { read }
     }

@@ -42,17 +42,17 @@ fn switch(s: &[u8]) -> Option<Kind> {
     let Some(s) = s.strip_prefix(b"prev_comm=") else { return switch_short(s) };
     let (comm, s) = comm_until(s, b" prev_pid=")?;
     let (tid, s) = signed(s)?;
-    // Some people omit the priorities from what they paste.
+    // Some pastes omit the priorities.
     let (prev_prio, s) = priority(s, b" prev_prio=")?;
     let (state, s) = word(s.strip_prefix(b" prev_state=")?);
     let prev = known(comm, tid, prev_prio)?;
     let s = skip_spaces(s);
-    // `trace-cmd report -R` has no arrow, and the state as a number.
+    // `trace-cmd report -R` prints no arrow, and the state as a number.
     let s = skip_spaces(s.strip_prefix(b"==>").unwrap_or(s)).strip_prefix(b"next_comm=")?;
     let (comm, s) = comm_until(s, b" next_pid=")?;
     let (tid, s) = signed(s)?;
     let (next_prio, _) = priority(s, b" next_prio=")?;
-    // An event truncated after the pid is not one with omitted priorities.
+    // An event that is truncated after the pid does not count as one with omitted priorities.
     (prev_prio.is_some() || next_prio.is_none()).then_some(())?;
     Some(Kind::SchedSwitch { prev, prev_state: state_of(state)?, next: known(comm, tid, next_prio)? })
 }

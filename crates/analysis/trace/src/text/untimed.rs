@@ -23,7 +23,7 @@ fn event(line: &[u8]) -> Option<(String, String, String)> {
     let (who, behind) = (line.get(..at)?, line.get(at + 1..)?);
     let who = who.get(..memchr::memrchr(b'[', who)?)?;
     let behind = behind.strip_prefix(b":").unwrap_or(behind).trim_ascii_start();
-    // Flag columns may stand before the event.
+    // Flag columns may precede the event.
     let columns = scan::word(behind).1.trim_ascii_start();
     [behind, columns].into_iter().find_map(|rest| {
         let colon = memchr::memchr(b':', rest)?;

@@ -85,7 +85,8 @@ fn what_cannot_be_read_says_what_to_do() {
 #[test]
 fn option_sections_in_a_circle_end() {
     let mut whole = fixture("g612.small.dat");
-    // The last option of the only section is DONE with the offset of the next section: point it at its own section.
+    // The last option of the only section is DONE with the offset of the next section. It is changed to point to its
+    // own section.
     let section = u64::from_le_bytes(whole[0x1d..0x25].try_into().unwrap());
     let end = whole.len() - 8;
     whole[end..].copy_from_slice(&section.to_le_bytes());

@@ -118,7 +118,7 @@ impl Pipe {
 
     fn tracing(&mut self) {
         let dat = Builder::new(self.b.big, 8).dat6(&self.formats, "", "", 4096, &[]);
-        // As in a trace.dat up to the number of CPUs, except for the version.
+        // The same as in a trace.dat up to the number of CPUs, except for the version.
         let end = dat.windows(10).position(|w| w == b"options  \0").unwrap() - 4;
         let data = [&dat[..10], b"0.6\0", &dat[12..end]].concat();
         let mut size = Builder::new(self.b.big, 8);

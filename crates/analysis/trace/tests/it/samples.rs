@@ -69,7 +69,7 @@ fn plain(mut event: Event) -> Event {
     match &mut event.kind {
         Kind::SchedSwitch { prev_state, .. } => {
             prev_state.preempted = false;
-            // Its table of state letters is from an older kernel.
+            // trace-cmd's table of state letters is from an older kernel.
             prev_state.letter = if prev_state.letter == b'W' { b'I' } else { prev_state.letter };
         }
         Kind::HrtimerStart { function, .. } | Kind::HrtimerExpireEntry { function, .. } => *function = None,
@@ -106,7 +106,7 @@ fn interrupts_of_a_burst_by_their_own_events() {
             _ => {}
         }
     }
-    // 22 % of the 33.6 ms of this wakeup, as attribution finds.
+    // This is 22 % of the 33.6 ms of this wakeup, as found by the attribution.
     assert_eq!((lengths.len(), lengths.iter().sum::<u64>()), (6, 7_412_940));
     assert_eq!(lengths.iter().filter(|ns| **ns > 2_000_000).sum::<u64>(), 2_597_726 + 4_538_089);
 }

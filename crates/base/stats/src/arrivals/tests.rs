@@ -136,7 +136,7 @@ fn bursts_are_found() {
             assert!(matches!(pattern, Pattern::Bursts(_)), "{size}: {pattern:?}");
         }
     }
-    // Events in one hour of three.
+    // Events occur only in one of three hours.
     assert!(matches!(found(&uniform(&mut random, 64, HOURS), &whole(3.0 * HOURS), 1e-3), Pattern::Bursts(_)));
 }
 

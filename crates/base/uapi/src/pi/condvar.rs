@@ -123,7 +123,7 @@ impl Condvar {
             return Err(error);
         }
         let slept = futex::wait_requeue_pi(&self.sequence, futex::Flags::PRIVATE, seen, time.as_ref(), &futex.word);
-        // Either the kernel has passed it to this thread, or it must be taken again.
+        // Either the kernel has passed the mutex to this thread, or it must be locked again.
         let lock = if slept.is_ok() { Ok(futex.acquired()) } else { futex.lock(None) };
         self.waiters.fetch_sub(1, Relaxed);
         let woke = match slept {

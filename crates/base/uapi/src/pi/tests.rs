@@ -127,13 +127,13 @@ fn an_owner_that_ends_is_reported_to_those_who_wait_and_those_who_come() {
         owner.join().unwrap();
         assert_eq!(waiter.join().unwrap(), Err(LockError::OwnerDied));
     });
-    // Passed on by the kernel: poisoned, and usable once that is cleared.
+    // The kernel passed the mutex on: it is poisoned, and usable once that is cleared.
     assert_eq!(waited_for.lock().unwrap_err(), LockError::OwnerDied);
     waited_for.clear_poison();
     drop(waited_for.lock().unwrap());
-    // There was no waiter: lost, unless a new thread got the same id (not within these few lines).
+    // There was no waiter, so the mutex is lost, unless a new thread got the same ID (not within these few lines).
     assert_eq!(found_later.lock().unwrap_err(), LockError::OwnerDied);
-    // From then on no thread is taken for its owner, and it stays lost.
+    // From then on no thread is mistaken for the owner, and the mutex stays lost.
     assert_eq!(found_later.futex().word.load(Relaxed) & word::TID_MASK, word::TID_MASK);
     assert_eq!(found_later.lock().unwrap_err(), LockError::OwnerDied);
     assert_eq!(found_later.try_lock().unwrap_err(), LockError::WouldBlock);

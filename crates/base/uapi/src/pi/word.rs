@@ -150,7 +150,7 @@ impl PiFutex {
             };
             match answer {
                 Ok(()) => return Ok(self.acquired()),
-                // A signal, or the owner is about to exit and the kernel asks to retry.
+                // Interrupted by a signal, or the owner is about to exit and the kernel asks for a retry.
                 Err(Errno::INTR | Errno::AGAIN) => {}
                 Err(errno) => {
                     if errno == Errno::SRCH {
@@ -165,7 +165,7 @@ impl PiFutex {
     /// Replaces an owner that has ended, so that a later thread with the same id is not mistaken for it.
     fn lose(&self, owner: u32) {
         let lost = |word: u32| (word & TID_MASK == owner).then_some(word | TID_MASK);
-        // It fails if the lock was reset meanwhile.
+        // This fails if the lock was reset meanwhile.
         let _ = self.word.fetch_update(Relaxed, Relaxed, lost);
     }
 

@@ -128,7 +128,7 @@ fn collect(running: Running, mut notes: Vec<String>, over: &AtomicBool) -> Resul
     while !running.finished() && !over.load(Relaxed) {
         thread::sleep(LOOK_EVERY);
     }
-    // The measurement was planned for the same time as sending, so at most its last milliseconds are missing.
+    // The measurement lasts as long as the sending was planned to, so at most its last milliseconds are missing.
     running.stop_with_enough();
     let patience = now() + PATIENCE_NS;
     while !running.finished() && now() < patience {

@@ -123,7 +123,7 @@ impl Stage<'_> {
         self.wait(&self.ready)?;
         self.wait(&self.ready)?;
         (self.locked)(&mut || {
-            // The high-priority thread runs immediately. This thread continues when that one waits for the lock.
+            // The high-priority thread runs immediately. This thread continues when the other one waits for the lock.
             post(&self.start_high);
             post(&self.start_medium);
             burn(CRITICAL);

@@ -76,8 +76,8 @@ fn numbers(order: Order, log: &[usize]) -> (u64, Vec<u64>) {
     let places: Vec<u64> = places.collect();
     let expected = match order {
         Order::Priority | Order::Fifo => 2 * THREADS,
-        // Each thread has at least two turns. Turns in excess of the smallest number of turns of a thread are not
-        // counted, because by then that thread had ended.
+        // Each thread has at least two turns. Turns beyond the smallest number of any thread are not counted, because
+        // that thread had ended by then.
         Order::RoundRobin => THREADS * turns.iter().min().map_or(2, |least| (*least).max(2)),
     };
     (expected as u64, places.into_iter().filter(|place| *place < expected as u64).collect())
@@ -143,7 +143,7 @@ impl Round<'_> {
         let opened = asleep(&self.threads, self.until)
             .and_then(|()| attributes(Scheduling::Fifo { priority: self.plan.priority }, self.cpu));
         for n in 0..THREADS {
-            // The count is at most one, so it can be increased.
+            // The count is at most one, so this cannot overflow.
             let _ = self.gates[nth_ready(self.order, n)].post();
         }
         opened

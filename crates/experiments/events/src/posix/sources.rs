@@ -67,7 +67,7 @@ impl Posix {
         while monotonic() < last && !plan.stop.load(Relaxed) {
             std::thread::sleep(last.saturating_sub(monotonic()).min(Nanos::from_millis(10)).into());
         }
-        // The source continues, so an event not yet received would arrive together with a later one.
+        // The source continues, so a late event would arrive together with the next one.
         let now = monotonic();
         let due = if now < first { 0 } else { (now - first).0 / plan.interval.0 + 1 };
         let observed = receiver.finish(plan, Sent { sent: due.min(plan.events), refused: 0 })?;
@@ -83,7 +83,7 @@ impl Posix {
     pub(super) fn pipe(&self, plan: &Plan<'_>) -> Answer {
         let (reader, writer) = rustix::pipe::pipe().map_err(failed("pipe"))?;
         fcntl_setfl(&writer, OFlags::NONBLOCK).map_err(failed("fcntl(F_SETFL)"))?;
-        // Open until all is received, because a pipe without a writer is at end of file.
+        // Kept open until everything is received, because a pipe without a writer is at end of file.
         let _kept = writer.try_clone().map_err(failed("dup"))?;
         self.deliver(plan, Numbers::new(reader), move |number| put(&writer, number))
     }
@@ -91,7 +91,7 @@ impl Posix {
     /// Uses a pseudo-terminal: data written to the master arrives at the slave as if typed.
     pub(super) fn pty(&self, plan: &Plan<'_>) -> Answer {
         let (master, slave) = raw_pty()?;
-        // Open until all is received, because a terminal without a master is hung up.
+        // Kept open until everything is received, because a terminal without a master is hung up.
         let _kept = master.try_clone().map_err(failed("dup"))?;
         self.deliver(plan, Numbers::new(slave), move |number| put(&master, number))
     }
@@ -125,7 +125,7 @@ impl Posix {
         let sender = UdpSocket::bind("127.0.0.1:0").map_err(failed("bind(127.0.0.1)"))?;
         let address = receiver.local_addr().map_err(failed("getsockname"))?;
         sender.connect(address).and_then(|()| sender.set_nonblocking(true)).map_err(failed("connect(127.0.0.1)"))?;
-        // Open until the number of drops is read.
+        // Kept open until the number of drops is read.
         let kept = receiver.try_clone().map_err(failed("dup"))?;
         let mut observed = self.deliver(plan, Numbers::new(receiver), move |number| put(&sender, number))?;
         let table = std::fs::read_to_string("/proc/net/udp").unwrap_or_default();
@@ -216,8 +216,8 @@ fn raw_pty() -> Result<(OwnedFd, File), NotRun> {
     grantpt(&master).and_then(|()| unlockpt(&master)).map_err(failed("unlockpt"))?;
     let name = ptsname(&master, Vec::new()).map_err(failed("ptsname"))?;
     let path = std::path::Path::new(std::ffi::OsStr::from_bytes(name.as_bytes()));
-    // This terminal would become the controlling terminal of a session leader that has none, and closing it would raise
-    // SIGHUP (open(2)).
+    // Without O_NOCTTY this terminal would become the controlling terminal of a session leader that has none, and
+    // closing it would raise SIGHUP (open(2)).
     let mut options = File::options();
     options.read(true).write(true).custom_flags(OFlags::NOCTTY.bits() as i32);
     let slave = options.open(path).map_err(failed("the slave of a pty"))?;

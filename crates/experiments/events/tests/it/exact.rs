@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 
 /// Returns `None` if the counts are exactly as expected, otherwise the faults and the counts.
 fn wrong(seed: u64, events: u64) -> Option<(Faults, EventCounts)> {
-    // From zero to a hundredth of all events, different for each fault and seed.
+    // The counts range from zero to a hundredth of all events, and differ for each fault and seed.
     let k = |salt: u64| (seed * 7919 + salt * 104_729) % (events / 100) * u64::from(!(seed + salt).is_multiple_of(5));
     let faults = Faults { drop: k(1), double: k(2), delay: k(3), coalesce: k(4), refuse: k(5) };
     let stop = AtomicBool::new(false);

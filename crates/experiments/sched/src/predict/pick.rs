@@ -15,7 +15,7 @@ impl Sim<'_> {
         if gone && class == Class::Deadline {
             self.pull_deadline(c);
         }
-        // balance_rt(): the CPU is about to run something of less priority.
+        // balance_rt(): the CPU is about to run something of lower priority.
         let before = match class {
             Class::Deadline if self.first_deadline(c).is_none() => Some(100),
             Class::RealTime => previous.and_then(|n| self.threads[n].priority()),
@@ -117,7 +117,7 @@ impl Sim<'_> {
         let now = self.now;
         self.threads[n].woken = now;
         let to = self.select(n, waker);
-        // Its server decides first whether it is queued.
+        // The thread's server decides first whether the thread is queued.
         if let Some(server) = &mut self.threads[n].server {
             server.wake(now);
         }

@@ -212,7 +212,7 @@ impl Sim<'_> {
         for c in 0..self.cpus.len() {
             if self.scheduler.realtime && self.class(c) < Class::RealTime && self.lots.kthreads() {
                 self.pull_real_time(c);
-                // When they are done, the CPU becomes idle once more.
+                // When those threads are done, the CPU becomes idle again.
                 self.cpus[c].resched |= self.cpus[c].is_idle();
             }
             let Some(n) = self.cpus[c].current else { continue };
@@ -316,7 +316,7 @@ impl Sim<'_> {
     /// Moves a waiting thread to another CPU's queue.
     pub fn migrate(&mut self, n: usize, to: usize) {
         self.leave_queue(n);
-        // Not on the old queue any more, and not yet on the new one.
+        // The thread has left the old queue and is not on the new one yet.
         self.threads[n].cpu = usize::MAX;
         self.enter_queue(n, to);
     }

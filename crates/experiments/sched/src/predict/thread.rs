@@ -182,7 +182,7 @@ impl<'a> Thread<'a> {
     pub fn prediction(&self, horizon: u64) -> Prediction {
         let since = |t: u64| Nanos(t.saturating_sub(self.released));
         let begins = self.begun.or(self.ended).map_or(Nanos::ZERO, since);
-        // A thread that does not end before ends with the experiment.
+        // A thread that does not end earlier ends with the experiment.
         let ended = self.ended.or_else(|| self.task.body.loops.is_none().then_some(horizon));
         Prediction { begins_ns: begins, ends_ns: ended.map(since), ..Prediction::default() }
     }

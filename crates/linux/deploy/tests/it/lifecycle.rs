@@ -117,7 +117,7 @@ fn what_is_somebody_elses_is_never_touched() {
         done.checks
     );
     same(&before, root.path());
-    // Nor is the running kernel.
+    // The running kernel is not replaced either.
     boot_into(root.path(), &kernel, None, RELEASE, "#1 SMP");
     let checks = deployed(root.path(), &kernel, new.path()).checks;
     assert!(checks.iter().any(|check| check.id == "running" && check.outcome == Outcome::Fail));

@@ -156,7 +156,7 @@ struct Running(Child);
 impl Running {
     fn signal(&self, signal: Signal) {
         if let Some(group) = Pid::from_raw(i32::try_from(self.0.id()).unwrap_or(0)) {
-            // It may just have ended.
+            // The process group may just have ended.
             let _ = kill_process_group(group, signal);
         }
     }

@@ -139,7 +139,7 @@ pub(crate) fn make(job: &Job) -> Command {
     let mut make = Command::new("make");
     make.arg("-C").arg(&job.tree).arg(format!("O={}", job.out.display())).arg(format!("ARCH={}", job.arch.name()));
     make.arg(format!("CROSS_COMPILE={}", job.cross.as_deref().unwrap_or_default()));
-    // Set but empty, so that a modified tree gets no `+` (scripts/setlocalversion).
+    // Set to an empty value, so that a modified tree gets no `+` (scripts/setlocalversion).
     make.arg("LOCALVERSION=");
     make.args(["KBUILD_BUILD_USER=punctual", "KBUILD_BUILD_HOST=kbuild", "KBUILD_BUILD_VERSION=1"]);
     make.arg(format!("KBUILD_BUILD_TIMESTAMP={}", date(job.epoch)));

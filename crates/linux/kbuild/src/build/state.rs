@@ -98,7 +98,7 @@ pub(super) fn end_of_before(out: &Path) -> Result<(), KbuildError> {
     for (group, signal) in
         group.into_iter().flat_map(|group| [Signal::TERM, Signal::CONT].map(|signal| (group, signal)))
     {
-        // It may have ended in the meantime.
+        // The process group may have ended in the meantime.
         let _ = rustix::process::kill_process_group(group, signal);
     }
     Ok(())

@@ -36,7 +36,8 @@ pub fn banner(image: &[u8]) -> Option<Banner> {
     let starts = image.windows(GZIP.len()).enumerate().filter(|(_, window)| *window == GZIP).map(|(at, _)| at);
     starts.take(TRIES).find_map(|at| {
         let mut text = Vec::new();
-        // The data after the compressed part of a zImage is not gzip: what was read before counts.
+        // The data after the compressed part of a zImage is not gzip, so an error is ignored and what was read before
+        // it is used.
         let _ = GzDecoder::new(&image[at..]).take(LIMIT).read_to_end(&mut text);
         plain(&text)
     })

@@ -52,7 +52,7 @@ pub fn fetch(
     let tree = out.join(TREE);
     let making = aside(&tree);
     if tree.join(".git").is_dir() && !making.exists() {
-        // It is complete, but a later step failed, so a patch may be half applied.
+        // The tree is complete, but a later step failed, so a patch may be half applied.
         fs::rename(&tree, &making).map_err(KbuildError::file("rename", &tree))?;
         let swept = git(&making, &["reset", "--quiet", "--hard"]).and_then(|_| git(&making, &["clean", "-ffdxq"]));
         if swept.is_err() {

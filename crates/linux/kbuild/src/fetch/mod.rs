@@ -53,7 +53,7 @@ pub fn fetch(request: &Request, cache: &Cache, report: &mut dyn FnMut(&str)) -> 
     }
     let wanted = patched::Wanted::open(request, &out, report)?;
     let taken = taken(request, wanted.as_ref(), &out, cache, report)?;
-    // The date is taken before patching, which may change the Makefile.
+    // The date is determined before patching, which may change the Makefile.
     let mut manifest = manifest(request, taken)?;
     manifest.patch = wanted.map(|wanted| wanted.apply(&manifest.tree, report)).transpose()?;
     write_json(&out.join(MANIFEST), &manifest)?;
@@ -109,7 +109,7 @@ fn unpack(archive: &Path, out: &Path, report: &mut dyn FnMut(&str)) -> Result<Pa
     let tree = out.join(TREE);
     let making = aside(&tree);
     remove_folder(&making)?;
-    // Without a manifest an older tree is incomplete.
+    // Without a manifest, a tree from an earlier attempt is incomplete.
     remove_folder(&tree)?;
     make_folder(&making)?;
     report(&format!("unpacking {}: 1.7 GB for a whole kernel", archive.display()));

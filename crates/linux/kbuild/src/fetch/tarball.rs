@@ -22,7 +22,7 @@ pub fn fetch(url: &str, request: &Request, out: &Path, report: &mut dyn FnMut(&s
     })?;
     let folder = out.join("download");
     let (sign, sums) = beside(url, request);
-    // It is small and never resumed, because an existing file may belong to an earlier release.
+    // The signature is small and never resumed, because an existing file may belong to an earlier release.
     let sign = download::anew(&sign, &folder, report)?;
     let sums = download::anew(&sums, &folder, report)?;
     let archive = download::file(url, &folder, report)?;

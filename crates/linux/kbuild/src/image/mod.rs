@@ -60,7 +60,7 @@ pub fn write(job: &Job, report: &mut dyn FnMut(&str)) -> Result<Vec<String>, Kbu
     let done = made(job, &making, &scratch, report);
     remove_folder(&scratch)?;
     if done.is_err() {
-        // An incomplete image might be written to a card.
+        // Removed, because an incomplete image might be written to a card.
         let _ = fs::remove_file(&making);
     }
     let notes = done?;

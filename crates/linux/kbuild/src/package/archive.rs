@@ -9,7 +9,7 @@ use tar::{Builder, EntryType, Header};
 /// Packs a folder as `.tar.gz`, preceded by the files `more`: sorted, owned by root, all with the same date, and with
 /// the modes 755 and 644.
 pub fn tarball(root: &Path, more: &[(&str, &[u8])], epoch: u64) -> Result<Vec<u8>, KbuildError> {
-    // Without name, date and operating system (RFC 1952: 255 is unknown).
+    // The gzip header has no name, date or operating system (RFC 1952: 255 is unknown).
     let packed = GzBuilder::new().operating_system(255).write(Vec::new(), Compression::new(6));
     let mut tar = Builder::new(packed);
     for (name, bytes) in more {

@@ -22,7 +22,7 @@ pub fn stage(state: &State, build: &Path, into: &Path, release: &str) -> Result<
     let folder = root.join("usr/src").join(format!("linux-headers-{release}"));
     make_folder(&folder)?;
     let mut make = make(&of_state(state, build));
-    // `$(srctree)` and `$(CC)` are expanded by the kernel's Makefile.
+    // The kernel's Makefile expands `$(srctree)` and `$(CC)`.
     make.arg(format!("KBUILD_RUN_COMMAND=+$(srctree)/{SCRIPT} {}", folder.display())).arg("run-command");
     let ran = run(&mut make, b"", MAKE)?;
     if !ran.status.success() {

@@ -128,13 +128,13 @@ fn a_diagnostic_build_has_a_name_of_its_own_and_all_its_options_or_changes_nothi
         "{asked}"
     );
     assert!(asked.contains("CONFIG_LOCALVERSION=\"-punctual-rt-diagnostic\"\n"), "{asked}");
-    // The folder of a plain build stays plain.
+    // The directory of a plain build stays a plain build.
     let plain = tree.configured("plain");
     built(&tree.job(&plain)).unwrap();
     let error = built(&Job { out: plain.clone(), ..job.clone() }).unwrap_err();
     assert!(error.is_usage() && error.to_string().contains("give a new folder with --out"), "{error}");
     assert!(!fs::read_to_string(plain.join(".config")).unwrap().contains("IRQSOFF"));
-    // kconfig drops an option.
+    // Here kconfig drops an option.
     let makefile = tree.source().join("Makefile");
     let text = fs::read_to_string(&makefile).unwrap().replace("/CONFIG_DROPPED/d", "/CONFIG_IRQSOFF_TRACER/d");
     fs::write(&makefile, text).unwrap();

@@ -158,7 +158,7 @@ fn what_is_not_signed_or_does_not_fit_leaves_no_source_and_the_same_again_goes_t
     let error = fetched(&stranger).unwrap_err();
     assert!(error.is_verdict() && error.to_string().contains("not in the keyring"), "{error}");
     assert!(!place.path("source/manifest.json").exists());
-    // A modified file: patch(1) alone would accept it with a fuzz of 1.
+    // The file differs from the patch's context: patch(1) alone would accept it with a fuzz of 1.
     let linux = place.path("linux");
     let other = fs::read_to_string(linux.join("kernel/softirq.c")).unwrap().replace("line 12\n", "line twelve\n");
     git(&linux, &["checkout", "-q", "-b", "other", &place.commits[1]]);
@@ -169,7 +169,7 @@ fn what_is_not_signed_or_does_not_fit_leaves_no_source_and_the_same_again_goes_t
     let error = fetched(&Request { origin: changed, ..request.clone() }).unwrap_err();
     assert!(error.is_verdict() && error.to_string().contains("does not fit the tree exactly (fuzz 0)"), "{error}");
     assert!(!place.path("source/manifest.json").exists());
-    // The half-patched tree that a kill leaves is removed.
+    // A half-patched tree, as left by a kill, is removed.
     fs::write(place.path("source/tree/kernel/softirq.c"), "half\n").unwrap();
     fs::write(place.path("source/tree/localversion-rt"), "-rt77\n").unwrap();
     let manifest = fetched(&request).unwrap();

@@ -164,7 +164,7 @@ fn command(job: &Job, out: &Path, target: &str) -> Command {
     if let Some(cross) = &job.cross {
         make.arg(format!("CROSS_COMPILE={cross}"));
     }
-    // These variables would silently change the configuration.
+    // These environment variables would silently change the configuration.
     for name in [
         "KCONFIG_ALLCONFIG",
         "KCONFIG_CONFIG",

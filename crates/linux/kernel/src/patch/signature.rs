@@ -43,7 +43,7 @@ pub fn clearsigned(name: &str, file: &Path, keyring: &Path) -> Result<(String, S
 
 fn gpgv(keyring: &Path) -> Command {
     let mut gpgv = Command::new("gpgv");
-    // gpgv looks for a name without a slash in ~/.gnupg.
+    // gpgv searches ~/.gnupg for a name without a slash.
     let keyring = std::path::absolute(keyring).unwrap_or_else(|_| keyring.to_owned());
     gpgv.args(["--status-fd", "1", "--keyring"]).arg(keyring);
     gpgv

@@ -240,7 +240,7 @@ fn pi_tree(at: &Situation, _: &Request, entry: &SeriesEntry) -> Result<(Source, 
     if entry.name < names.since {
         return Err(format!("{} is older than the board: the tree supports it since {}", entry.name, names.since));
     }
-    // Known branches: former defaults of Raspberry Pi OS.
+    // These branches are known: they were defaults of Raspberry Pi OS.
     let known = ["4.19", "5.4", "5.10", "5.15", "6.1", "6.6", "6.12"];
     let (series, rt) = (entry.name, entry.rt);
     let branch = format!("rpi-{series}.y");

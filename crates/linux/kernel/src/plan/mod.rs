@@ -100,7 +100,7 @@ pub fn plan(situation: &Situation, request: &Request) -> Result<Plan, PlanError>
     let board = situation.board;
     let mut warnings = chosen.warnings;
     warnings.extend(classic::warnings(situation, request, &chosen.source));
-    // These are for kernels built for the board, and for those of Raspberry Pi OS.
+    // These warnings are for kernels built for the board, and for those of Raspberry Pi OS.
     let is_pi_os = situation.system.as_ref().is_some_and(|system| system.id == "raspberry-pi-os");
     if chosen.source.is_built() || is_pi_os {
         warnings.extend(board.traps.iter().cloned());

@@ -38,7 +38,7 @@ impl Situation {
             None => boards::detect(model, machine)?,
             Some(key) => {
                 let board = boards::board(key)?;
-                // A kernel before 6.1 does not report its architecture; then the model decides.
+                // Kernels before 6.1 do not report their architecture; then the model decides.
                 let of_it = |model: &str| board.models.iter().any(|start| model.starts_with(start.as_str()));
                 let is_this = match boards::detect(model, machine) {
                     Ok(detected) => detected.key == board.key,

@@ -110,7 +110,7 @@ fn only_what_is_signed_counts_of_the_list_of_sums() {
     let forged = folder.path().join("forged.asc");
     let line = format!("{}  softirq.c\n", "0".repeat(64));
     fs::write(&forged, format!("{line}{text}{line}")).unwrap();
-    // Lines around the signed text are not part of it.
+    // Lines around the signed text do not count as signed.
     if let Ok((signed, _)) = signature::clearsigned("sums", &forged, &keyring) {
         assert!(!signed.contains("softirq.c"));
     }

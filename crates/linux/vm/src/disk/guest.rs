@@ -77,7 +77,7 @@ impl DiskGuest {
         fs::write(&plan, archive(steps, &self.tools)?).map_err(VmError::file("write", &plan))?;
         let begun = Instant::now();
         let mut boots = Vec::new();
-        // Each step may be preceded by a failed trial.
+        // Each step may follow a failed trial boot.
         for _ in 0..=2 * steps.len() {
             let (boot, ending) = self.boot(&plan, kill)?;
             boots.push(boot);
@@ -98,7 +98,7 @@ impl DiskGuest {
     }
 
     pub(super) fn command(&self, plan: &Path, console: &str) -> Result<Command, VmError> {
-        // Called only to report what is missing or too old.
+        // Only reports QEMU if it is missing or too old.
         Qemu::find(Machine::Pc)?;
         let mut command = dying_with_us("qemu-system-x86_64");
         command.args(["-machine", "q35,hpet=off", "-cpu", "max,-rdrand,-rdseed", "-accel", "tcg"]);

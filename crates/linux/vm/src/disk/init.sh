@@ -1,6 +1,6 @@
 #!/bin/sh
-# The first process of a guest that boots from its own disk: unpacks what the host has put onto the disk `steps`, and leaves the
-# rest to it.
+# The first process of a guest that boots from its own disk. Unpacks what the host has written to the disk `steps`, and
+# leaves the rest to it.
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin HOME=/root TERM=dumb USER=root LC_ALL=C
 exec < /dev/null > /dev/console 2>&1
 mountpoint -q /proc || mount -t proc proc /proc

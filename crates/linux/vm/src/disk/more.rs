@@ -39,7 +39,7 @@ fn make(folder: &Path, apt: &Apt, files: &[String]) -> Result<(), VmError> {
         unpack(&apt.download(package, &at)?, &root)?;
         fs::remove_dir_all(&at).map_err(VmError::file("remove", &at))?;
     }
-    // The links to the merged folders are omitted, because they are in use where the archive is unpacked.
+    // The links to the merged directories are omitted, because they are in use where the archive is unpacked.
     let mut tar = Command::new("tar");
     tar.args(["--owner=0", "--group=0", "-cf"]).arg(folder.join(PACKED)).arg("-C").arg(&root).args(["usr", "etc"]);
     tools::output(&mut tar, "install it: apt-get install tar")?;

@@ -1,7 +1,7 @@
-# One boot's turn: runs the step whose turn it is, then restarts, or switches off after the last one. What it says to the host
-# begins with the control character RS.
+# Runs the step that is due in this boot, then restarts, or switches off after the last one. Messages to the host begin
+# with the control character RS.
 say() { printf '\036%s\n' "$*"; }
-# The initramfs mounts it noexec.
+# The initramfs mounts /run with noexec.
 mount -o remount,exec /run
 mount -t tmpfs -o mode=1777 tmp /tmp
 mount -t securityfs security /sys/kernel/security 2> /dev/null
@@ -10,8 +10,8 @@ mount -t tracefs trace /sys/kernel/tracing 2> /dev/null
 mount -t cgroup2 cgroup /sys/fs/cgroup 2> /dev/null
 hostname lab
 busybox ip link set lo up
-# The archive's first member, whose content is its second block, is the number of the next step. It is counted up before the
-# step runs, so that a step that ends in a reset is not run again.
+# The archive's first member is the number of the next step; its content is the second block. It is incremented before
+# the step runs, so that a step that ends in a reset is not run again.
 number=$(dd if="$steps" bs=512 skip=1 count=1 2> /dev/null | tr -dc 0-9)
 printf '%-16s' "$((number + 1))" | dd of="$steps" bs=512 seek=1 conv=notrunc,fsync 2> /dev/null
 export PATH=/run/lab/tools:$PATH
@@ -33,7 +33,8 @@ if [ -f "/run/lab/step-$number" ]; then
 fi
 sync
 mount -o remount,ro / 2> /dev/null
-# Neither waits for what the UART has not sent yet, up to a page; tcsetattr(3) with TCSADRAIN does.
+# Neither restart nor power-off waits for what the UART has not sent yet, which is up to a page; tcsetattr(3) with
+# TCSADRAIN does.
 sent() { busybox stty -echo < /dev/console 2> /dev/null; }
 if [ -f "/run/lab/step-$((number + 1))" ]; then
   say restart

@@ -34,7 +34,7 @@ impl Session {
         self.recorder.add_thread(pid, pid, 0);
         self.open(Target::Starting(pid))?;
         self.mark_from(options, Target::Starting(pid));
-        // These are the files that the program will map, as far as known.
+        // The files that the program will map, as far as they are known.
         let mut images = Images::default();
         let files = program.into_iter().chain(C_LIBRARIES.iter().map(Path::new));
         for path in files.filter_map(|path| fs::canonicalize(path).ok()) {
@@ -62,7 +62,7 @@ impl Session {
         }
         self.mark_from(options, Target::Threads(&tids(&threads)));
         self.probe();
-        // What was before is not observed anyway.
+        // What happened before is not observed anyway.
         self.late.clear();
         let known: HashSet<i32> = threads.iter().map(|(_, tid)| *tid).collect();
         let missed = threads_of(pids).into_iter().filter(|(_, tid)| !known.contains(tid)).count();

@@ -28,7 +28,7 @@ impl Session {
                         self.specs.iter().find(|spec| spec.tag == tag).copied().or_else(|| self.probes.spec(tag));
                     let Some(spec) = spec else { continue };
                     let spec = Spec { stack: DEEP_STACK, tag: tag | DEEP, ..spec };
-                    // Without it the short stack is reported, as cut.
+                    // If this fails, the short stack is reported, marked as truncated.
                     handles.extend(self.observer.open(&spec, Target::Only(&threads), Buffer::Spare, true));
                 }
                 self.deep = Some((handles, now + (BURST << self.bursts)));

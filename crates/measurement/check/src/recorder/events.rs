@@ -41,7 +41,7 @@ impl<S: System> Recorder<S> {
         let Some(running) = self.threads.get(&tid) else { return };
         let is_real_time = running.is_real_time();
         let (system, files, opened) = (&self.system, &mut self.files, &self.opened);
-        // /proc is read later than this happened: what was seen of its opening counts more.
+        // /proc is read later than the call happened, so an observed open(2) takes precedence.
         let look = |descriptor: i32| {
             let now = system.file(pid, descriptor);
             match opened.get(&(pid, descriptor)) {
@@ -49,7 +49,7 @@ impl<S: System> Recorder<S> {
                 None => now,
             }
         };
-        // What an ordinary thread does is of no interest.
+        // Only the calls of real-time threads matter.
         let (names, mut named) = (&mut self.names, Vec::new());
         let mut file = |descriptor: i32| match is_real_time {
             true => {
@@ -59,7 +59,7 @@ impl<S: System> Recorder<S> {
                     Some((file, names.len() as u32 - 1))
                 });
                 let known = known.as_ref()?;
-                // Of a call with two descriptors, the one that the meaning names.
+                // If a call has two descriptors, the meaning selects one.
                 named.push(known.1);
                 Some(known.0.clone())
             }
@@ -79,14 +79,14 @@ impl<S: System> Recorder<S> {
             false => u32::MAX,
         };
         let Some(running) = self.threads.get_mut(&tid) else { return };
-        // poll(2), then read(2) of a timerfd: that was what it waited for.
+        // poll(2), followed by read(2) of a timerfd: the thread waited for that timer.
         if meaning.release == Release::Timerfd
             && let Some(last) = running.thread.waits.last_mut().filter(|w| w.wait.release == Release::Descriptors)
         {
             last.wait.release = Release::Timerfd;
         }
         let cpu = running.cpu_at(time);
-        // A fault that failed ends without a record.
+        // A page fault that failed ends without a record.
         running.fault_since = None;
         running.woken = None;
         running.open = Some(Open { time, place, meaning, file, slept: false, cpu, due: None, timer: None });
@@ -127,7 +127,7 @@ impl<S: System> Recorder<S> {
                 (due, timeout.map_or(open.meaning.release, |(_, release)| release))
             }
         };
-        // A thread that sleeps until a time of its own waits for nobody.
+        // A thread that sleeps until a time that it chose itself does not wait for anybody.
         let is_own_timer = matches!(release, Release::Timerfd | Release::PosixTimer)
             || release == Release::AbsoluteSleep && open.meaning.release == release;
         let if_slept = match open.meaning.if_slept {
@@ -237,7 +237,7 @@ impl<S: System> Recorder<S> {
         let Some((tid, priority, flags)) = self.tags.waking(sample.raw) else { return };
         let Some(running) = self.threads.get(&tid) else { return };
         if priority < ORDINARY && !running.is_real_time() {
-            // The thread may also temporarily run with the priority of another one.
+            // The priority may also be a temporarily inherited one.
             self.sample(tid, sample.meta.time);
         }
         let waker = match flags & IN_INTERRUPT {

@@ -130,7 +130,7 @@ fn a_thread_that_gives_its_policy_up_at_its_end_was_real_time_until_then() {
     let thread = &recording.threads[0];
     assert_eq!(thread.real_time_since, Some(110));
     assert!(matches!(thread.scheduling, Some(Scheduling::Fifo { .. })) && matches!(thread.asked, Asked::At(_)));
-    // Waits before and after do not count.
+    // Calls before the policy was set, and after it was dropped, do not count.
     let writes: Vec<_> = thread.occurrences.iter().filter(|one| one.what == crate::calls::What::FileIo).collect();
     assert!(writes.len() == 10 && writes.iter().all(|one| one.duration == Some(10)), "{writes:?}");
     let waits: Vec<_> = thread.waits.iter().map(|waited| waited.wait).collect();
@@ -224,7 +224,7 @@ fn a_policy_is_of_the_thread_that_its_namespace_names() {
     recorder.add_thread(7, 8, 0);
     priority.set(Some(80));
     call(&mut recorder, SETSCHEDULER, 3, 100, None, 110);
-    // The next one names a thread that is not there.
+    // This call names a thread that does not exist.
     call(&mut recorder, SETSCHEDULER, 8, 200, None, 210);
     assert_eq!(recorder.unread_policies, 1);
     assert_eq!(recorder.finish().threads[0].real_time_since, Some(110));
@@ -278,12 +278,12 @@ fn waits<S: System>(recorder: Recorder<S>) -> Vec<(Release, Option<u64>)> {
 fn an_absolute_sleep_is_due_when_its_timer_was_set_for() {
     let priority = Cell::new(Some(80));
     let mut recorder = urgent(&priority);
-    // By CLOCK_MONOTONIC, by CLOCK_REALTIME, and interrupted by a signal before it was due.
+    // By CLOCK_MONOTONIC, by CLOCK_REALTIME, and a sleep that a signal interrupts before it is due.
     for (clock, ahead, due, end) in [(1, 0, 900, 1_000), (0, AHEAD as u64, 2_900, 3_000), (1, 0, 9_000, 5_000)] {
         let begin = end - 500;
         enters(&mut recorder, NANOSLEEP, clock, begin);
         set(&mut recorder, 0x10, 1, due + ahead, begin + 1);
-        // Another timer of the kernel.
+        // An unrelated timer of the kernel.
         set(&mut recorder, 0x20, 77, due + 50, begin + 2);
         sleeps(&mut recorder, begin + 3, end - 10);
         returns(&mut recorder, 0, end);
@@ -315,12 +315,12 @@ fn a_timerfd_behind_poll_is_due_at_its_expiry_also_when_it_is_read_too_late() {
     let priority = Cell::new(Some(80));
     let mut recorder = urgent(&priority);
     let read: i64 = libc::SYS_read as _;
-    // Set by timerfd_settime(2), then again by each read(2).
+    // The timer is set by timerfd_settime(2), then again by each read(2).
     enters(&mut recorder, libc::SYS_timerfd_settime as _, 5, 10);
     set(&mut recorder, 0x30, 2, 1_000, 11);
     returns(&mut recorder, 0, 12);
     for n in 1..=3u64 {
-        // The third is late: poll(2) does not sleep.
+        // The third release is late, so poll(2) does not sleep.
         let at = if n == 3 { 3_600 } else { n * 1_000 };
         enters(&mut recorder, libc::SYS_ppoll as _, 0, at - 300);
         if n != 3 {
@@ -346,7 +346,7 @@ fn a_posix_timer_is_told_from_other_signals() {
         set(&mut recorder, 0x40, 3, at + 1_000, at + 6);
         returns(&mut recorder, 14, at + 10);
     }
-    // Another signal, and a handler's: the timer is set after pause(2) has returned.
+    // Another signal, with a handler: the timer is set after pause(2) has returned.
     for at in [2_500, 3_000] {
         enters(&mut recorder, libc::SYS_rt_sigsuspend as _, 0, at - 300);
         sleeps(&mut recorder, at - 290, at + 5);
@@ -362,7 +362,7 @@ fn who_takes_a_mutex_without_a_protocol_is_kept() {
     let priority = Cell::new(Some(80));
     let mut recorder = urgent(&priority);
     recorder.add_thread(7, 9, 0);
-    // One mutex without protocol of both threads, one that inherits.
+    // Both threads lock one mutex without a protocol, and one thread locks a mutex with priority inheritance.
     for (tid, mutex, kind) in [(8, 0x100u64, 0u64), (9, 0x100, 0), (8, 0x100, 2), (8, 0x200, 0x20)] {
         let raw: Vec<u8> = [0, mutex, kind].iter().flat_map(|word| word.to_ne_bytes()).collect();
         let taken = Sample { meta: Meta { tid, ..meta(50) }, raw: &raw, ..Sample::default() };
@@ -380,7 +380,7 @@ fn a_child_of_a_thread_that_became_real_time_later_is_ordinary() {
     let priority = Cell::new(None);
     let mut recorder = Recorder::new(Fake(&priority), tags());
     recorder.add_thread(7, 8, 0);
-    // The look comes before the record of the fork, which was earlier.
+    // The settings are read before the record of the earlier fork.
     priority.set(Some(80));
     recorder.look(1_000);
     recorder.record(Record::Fork { meta: meta(50), pid: 6, tid: 6, parent: 7, parent_tid: 8 });
@@ -398,7 +398,7 @@ fn a_descriptor_is_what_it_was_opened_as() {
     let priority = Cell::new(Some(80));
     let mut recorder = urgent(&priority);
     let words = |all: &[u64]| all.iter().flat_map(|word| word.to_ne_bytes()).collect::<Vec<u8>>();
-    // /proc shows a timerfd under every number but 3; what was opened as 6 was a file.
+    // /proc shows a timerfd under every number but 3, but 6 was opened as a file.
     let calls: [(i64, u64, u64); 4] = [
         (libc::SYS_openat as _, 0, 6),
         (libc::SYS_read as _, 6, 64),

@@ -40,7 +40,7 @@ impl<S: System> Recorder<S> {
         }
         if is_stepped {
             self.timers.due.clear();
-            // Records are read one look later at most.
+            // A record may be read up to one look later than it was written.
             let since = self.timers.last_look.saturating_sub(now - self.timers.last_look.min(now));
             for running in self.threads.values_mut() {
                 let recent = running.thread.waits.iter_mut().rev().take_while(|waited| waited.wait.end.0 >= since);
@@ -58,7 +58,7 @@ impl<S: System> Recorder<S> {
         let clock = meaning.and_then(|meaning| meaning.clock).filter(|clock| CLOCKS.contains(clock));
         let clock = clock.or((expiry >= IS_REAL).then_some(libc::CLOCK_REALTIME));
         let ahead = match clock.and_then(|clock| CLOCKS.iter().position(|known| *known == clock)) {
-            // The kernel counts relative times by CLOCK_MONOTONIC.
+            // The kernel measures relative times by CLOCK_MONOTONIC.
             Some(at) if at == 2 || expiry >= IS_REAL => {
                 *self.timers.ahead[at].get_or_insert_with(|| self.system.ahead(CLOCKS[at]))
             }
@@ -109,7 +109,7 @@ impl Running {
         match (first, self.open.as_mut().filter(|open| open.meaning.is_wait)) {
             (Some(first), _) => {
                 (first.wait.due, first.wait.release) = (Some(Nanos(due)), release);
-                // It waited for its own timer, not for somebody else.
+                // The thread waited for its own timer, not for anybody else.
                 let begin = first.wait.begin.0;
                 let recent = self.thread.occurrences.iter().rposition(|one| one.time <= begin);
                 let wait = recent.filter(|at| self.thread.occurrences[*at].time == begin);

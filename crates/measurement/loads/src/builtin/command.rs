@@ -191,7 +191,7 @@ fn reap(shell: Pid) -> Option<WaitStatus> {
 }
 
 fn how_it_ended(status: WaitStatus, running: &Running) -> String {
-    // Its last output may still be in the pipe.
+    // The command's last output may still be in the pipe.
     std::thread::sleep(Duration::from_millis(20));
     let words = String::from_utf8_lossy(&lock(&running.tail)).trim().to_string();
     let words = if words.is_empty() { String::new() } else { format!(": {}", printable(&words)) };

@@ -240,8 +240,8 @@ impl Inbox {
         if head <= first {
             return oldest;
         }
-        // The account so far is only about earlier messages. If one read returned several messages, it is unknown which
-        // are missing.
+        // So far only earlier messages have been counted. If one read returned several messages, it is unknown which
+        // ones are missing.
         let remarks = Remarks { lost, ..Remarks::default() };
         (self.recording, self.cycle, self.remarks) = (true, 0, remarks);
         oldest.max(first)

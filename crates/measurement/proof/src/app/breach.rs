@@ -294,7 +294,7 @@ mod tests {
         for claim in ["p99 response(control) < 1ms", "late(control) <= 3 per 1e6", "late(nobody) = 0"] {
             assert!(Breaches::new(&[claim.parse().unwrap()], &[thread()]).is_err(), "{claim}");
         }
-        // What does not depend on the application is refused before it is started.
+        // Claims that do not depend on the application are refused before it starts.
         let is_refused = |claim: &str| Breaches::check(&[claim.parse().unwrap()]).is_err();
         assert!(is_refused("p99 response(control) < 1ms") && is_refused("late(control) <= 3 per 1e6"));
         assert!(!is_refused("late(nobody) = 0") && !is_refused("chain(a > b) < 2ms") && !is_refused("cpu(a) < 1ms"));

@@ -246,9 +246,9 @@ mod tests {
         let last = of(3, &[(at + 300_000, 2)], at + 400_000, &[]);
         let middle = of(2, &[(at + 100_000, 1)], at + 310_000, &[(at + 299_000, 3)]);
         let first = of(1, &[(at, 0)], at + 110_000, &[(at + 99_000, 2)]);
-        // The last may end before the one that released it does.
+        // The last thread may end before the thread that released it.
         assert_eq!(passes(&[first.clone(), last.clone(), middle.clone()]), (400_000, 1, 0, 0));
-        // Without the middle's cycle it is unknown; a release by another thread is no pass.
+        // Without a cycle of the middle thread the pass is unknown. A release by another thread is not a pass.
         assert_eq!(passes(&[first.clone(), last.clone()]), (0, 0, 0, 1));
         let other = of(3, &[(at + 300_000, 9)], at + 400_000, &[]);
         assert_eq!(passes(&[first, middle, other]), (0, 0, 1, 0));
@@ -285,7 +285,7 @@ mod tests {
         };
         let both = [(at + MS + 49_000, 3), (at + MS + 289_000, 3)];
         assert_eq!(passes(&cycles(&both)), (MS + 140_000, 2, 0, 0));
-        // If it released the last thread once in between, which release led to that is unknown.
+        // If it released the last thread once in between, it is unknown which of its releases led to that.
         assert_eq!(passes(&cycles(&both[..1])), (0, 0, 0, 2));
     }
 }

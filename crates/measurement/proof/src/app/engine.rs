@@ -145,10 +145,11 @@ impl Engine {
 
     /// Runs until the phase is over and its cycles have ended, or until it is stopped.
     pub fn run(mut self, flags: &Flags) -> Engine {
-        // Beside loads of ordinary threads the buffers would run over. If it is refused, lost events are counted.
+        // With ordinary loads on the same CPU the buffers would overflow. If the nice value is refused, lost events are
+        // counted.
         let _ = uapi::set_scheduling(0, Scheduling::Other { nice: -20 }, false);
         loop {
-            // What was recorded until it is stopped counts, also if this thread got no CPU time for a while.
+            // Everything recorded before the stop counts, even if this thread got no CPU time for a while.
             let is_stopped = flags.stop.load(Relaxed);
             self.failed = self.take().err();
             flags.failed.store(self.failed.is_some(), Relaxed);

@@ -87,7 +87,7 @@ impl AppKeeper {
         }
         let breaches = self.engine.keeps.as_mut().map(|keeps| &mut keeps.breaches);
         let ((late, left_out), completed) = breaches.map(|all| (all.take(), all.completed())).unwrap_or_default();
-        // What was late before the end counts.
+        // Late cycles before the end count.
         match taken {
             Err(why) if late.is_empty() && completed.is_empty() => Err(why),
             _ => Ok(Lates { late, left_out, completed }),
@@ -156,7 +156,7 @@ impl AppKeeper {
                 let (tid, attribution) = (lane.learned.thread.tid, &self.engine.attribution);
                 let first =
                     attribution.recent(tid).map(|(release, _)| release).chain(attribution.running_since(tid)).min();
-                // Of more cycles the first ones are forgotten.
+                // If there are more cycles, the first ones have been dropped.
                 lane.so_far().cycles < REMEMBERED as u64 && first.is_none_or(|first| first > late.at_mono_ns)
             })
     }

@@ -158,7 +158,7 @@ impl Lane {
             skipped: (closed.release_ns, 0),
         };
         if let Some(pending) = self.pending.take() {
-            // Between lost events there may have been others.
+            // If events were lost, there may have been other cycles in between.
             let is_known = closed.is_next && pending.is_timed && closed.is_timed;
             let skipped = if is_known { self.skipped(pending.release_ns, closed.release_ns) } else { 0 };
             if let Some(period) = self.learned.grid.filter(|_| is_known && self.counts(closed.release_ns)) {
@@ -282,7 +282,7 @@ impl Lane {
         interrupt: &dyn Fn(Culprit) -> Option<String>,
     ) -> (Vec<Part>, AppCycles) {
         if let Some(last) = self.pending.take() {
-            // A cycle is due a period later; that it has not ended is no skip.
+            // The next cycle is due one period later. A cycle that has not ended is not a skip.
             let most = until.filter(|_| last.is_timed).map_or(0, |until| {
                 let next = until.min(self.to).saturating_add(self.learned.grid.map_or(0, |period| period.0 / 2));
                 self.skipped(last.release_ns, next)

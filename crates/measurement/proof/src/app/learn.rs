@@ -93,7 +93,7 @@ impl Learning {
             }
             Kind::SchedSwitch { prev, prev_state, .. } => {
                 let open = self.threads.get_mut(&prev.tid).and_then(|(_, seen)| seen.open.as_mut());
-                // A SCHED_DEADLINE thread ends its job by sched_yield(2), and is runnable without a budget.
+                // A SCHED_DEADLINE thread ends its job with sched_yield(2), and stays runnable without a budget.
                 let sleeps = |open: &Open| !prev_state.runnable() || open.release == Release::Deadline;
                 open.into_iter().for_each(|open| open.slept |= sleeps(open));
             }
@@ -204,13 +204,13 @@ impl Seen {
             Some(_) => described(wait),
             None => call_name(wait.number),
         };
-        // Behind poll(2) it is known what is read if that is always the same eventfd.
+        // After poll(2), it is only known what is read if it is always the same eventfd.
         let only = || self.behind.first().filter(|(release, _)| *release == Release::Eventfd && self.behind.len() == 1);
         let takes = match (found.release, only()) {
             (Release::Descriptors, Some((release, number))) => takes(*release, thread.pid, Some(*number)),
             (release, _) => takes(release, thread.pid, (wait.masks[0] == u64::MAX).then_some(wait.arguments[0] as i32)),
         };
-        // A relative sleep drifts.
+        // A relative sleep drifts, so it keeps no grid.
         let keeps = found.release != Release::RelativeSleep;
         let grid = found.grid;
         Some(Learned {

@@ -157,7 +157,7 @@ pub(super) mod tests {
     #[test]
     fn a_mark_without_a_value_takes_all_that_wait() {
         assert_eq!(passes(&[("a", None, 0), ("b", None, 5), ("c", None, 9)]), (9, 1, 0, 0));
-        // The second is overtaken and still has to be answered; another name is no point of the chain.
+        // The second mark `a` is overtaken and still has to be answered. Another name is not part of the chain.
         let overtaken = [("a", None, 0), ("a", None, 3), ("x", None, 4), ("b", None, 5), ("c", None, 9)];
         assert_eq!(passes(&overtaken), (9, 2, 0, 0));
         assert_eq!(passes(&[("c", None, 0), ("a", None, 3), ("b", None, 5)]), (0, 0, 1, 1));
@@ -168,7 +168,7 @@ pub(super) mod tests {
     fn values_tell_passes_apart() {
         let crossed = [("a", Some(1), 0), ("a", Some(2), 1), ("b", Some(2), 2), ("c", Some(2), 3), ("b", Some(1), 7)];
         assert_eq!(passes(&crossed), (2, 1, 0, 1));
-        // A mark in the middle without one keeps the value of the first.
+        // A mark in the middle without a value keeps the value of the first mark.
         assert_eq!(passes(&[("a", Some(1), 0), ("b", None, 2), ("c", Some(2), 3), ("c", Some(1), 8)]), (8, 1, 1, 0));
     }
 

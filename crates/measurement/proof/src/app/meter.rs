@@ -86,7 +86,7 @@ impl Meter for AppMeter {
         self.flags.stop.store(monotonic() >= self.end + PATIENCE || self.stopped.is_some(), Relaxed);
         match self.thread.take().map(JoinHandle::join) {
             Some(Ok(mut engine)) => {
-                // A signal of the terminal ends the program as well: that is the end of the measurement, and no failure.
+                // A signal from the terminal ends the program as well. That ends the measurement and is not a failure.
                 engine.failed = engine.failed.filter(|_| !matches!(self.stopped, Some(Stop::Now | Stop::User)));
                 engine.finish(self.stopped)
             }

@@ -124,7 +124,7 @@ impl App {
     /// Returns claims to propose if the user made none: no cycle lasts beyond the next release.
     pub fn proposed(&self) -> Vec<Claim> {
         let threads = self.application().threads;
-        // A relative sleep has no instants that it could miss.
+        // A relative sleep has no due times that it could miss.
         let drifts = |thread: &AppThread| thread.release == Release::RelativeSleep.name();
         let keeps =
             |thread: &&AppThread| thread.period_ns.is_some() && thread.ambiguous_with.is_none() && !drifts(thread);

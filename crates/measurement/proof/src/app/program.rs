@@ -118,7 +118,7 @@ impl Drop for Program {
     fn drop(&mut self) {
         let pids = self.pids();
         let Some(child) = &mut self.child else { return };
-        // A process that has ended meanwhile is an error without consequence.
+        // A process that has ended meanwhile causes a harmless error.
         let send = |pid: i32, signal: Signal| {
             let _ = Pid::from_raw(pid).map(|pid| kill_process(pid, signal));
         };
@@ -127,7 +127,7 @@ impl Drop for Program {
         while monotonic() < until && matches!(child.try_wait(), Ok(None)) {
             std::thread::sleep(std::time::Duration::from_millis(5));
         }
-        // Its parent ends when all of them have; if one is left, there may be others by now.
+        // The parent ends when all of its processes have ended. If one is left, it may have started others by now.
         if matches!(child.try_wait(), Ok(None)) {
             let own = child.id().cast_signed();
             proc::descendants(own).into_iter().for_each(|pid| send(pid, Signal::KILL));

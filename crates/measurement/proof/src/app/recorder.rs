@@ -63,13 +63,13 @@ impl Recorder {
                 instance.filter("raw_syscalls", name, &filter).map_err(failed)?;
             }
         }
-        // Of ordinary threads only the switches matter.
+        // For ordinary threads only the switches matter.
         if only_real_time {
             instance.filter("sched", "sched_waking", "prio < 100").map_err(failed)?;
         }
         let has_marks = marks && instance.copy_marks().map_err(failed)?;
         let flight = Flight::new(instance).map_err(failed)?;
-        // Some of these are of one architecture each, or are not in every kernel.
+        // Some of these exist on one architecture only, or not in every kernel.
         let missing =
             missing.into_iter().filter(|name| !name.starts_with("ipi:") && !name.starts_with("irq_vectors:")).collect();
         Ok(Recorder { stream: Stream::new(&flight), flight: Some(flight), missing, has_marks })
@@ -133,7 +133,7 @@ fn of_thread(tid: i32, numbers: &BTreeSet<i64>) -> String {
     if numbers.is_empty() {
         return format!("common_pid == {tid}");
     }
-    // A call that is interrupted by SIGSTOP, say, goes on as restart_syscall(2).
+    // A call that is interrupted, for example by SIGSTOP, continues as restart_syscall(2).
     let numbers = numbers.iter().copied().chain([libc::SYS_restart_syscall]);
     let numbers: Vec<String> = numbers.map(|number| format!("id == {number}")).collect();
     format!("common_pid == {tid} && ({})", numbers.join(" || "))

@@ -56,7 +56,7 @@ mod tests {
     fn what_a_descriptor_gives_is_read_from_the_kernel() {
         let counter = eventfd(0, EventfdFlags::empty()).unwrap();
         let found = own(Release::Eventfd, counter.as_fd());
-        // Older kernels do not show it.
+        // Older kernels do not show this.
         assert!(matches!(found, Takes::All | Takes::Unknown), "{found:?}");
         let semaphore = eventfd(0, EventfdFlags::SEMAPHORE).unwrap();
         assert_ne!(own(Release::Eventfd, semaphore.as_fd()), Takes::All);

@@ -51,7 +51,7 @@ impl Without {
     pub fn cycle(&mut self, closed: &Closed) {
         let response = closed.end_ns.saturating_sub(closed.release_ns);
         for Delay { by, comm, ns, sure_ns } in closed.delays.iter().filter(|delay| is_removable(&delay.by)) {
-            // All earlier cycles were without it.
+            // All earlier cycles were without this culprit.
             let known = self.by.len() < CULPRITS || self.by.contains_key(by);
             let new = || LeftOut {
                 name: None,
@@ -75,7 +75,7 @@ impl Without {
         self.others = self.others.max(others.map(|delay| delay.ns).sum());
         for (culprit, of) in &mut self.by {
             let own: u64 = closed.delays.iter().filter(|delay| delay.by == *culprit).map(|delay| delay.ns).sum();
-            // A cycle that began late because the previous one ended late would have begun earlier.
+            // A cycle that began late only because the previous one ended late would have begun earlier.
             let behind = if closed.is_next { closed.behind_ns.min(of.earlier) } else { 0 };
             of.earlier = (own + behind).min(response);
             let rest = delays.saturating_sub(own);
@@ -163,7 +163,7 @@ mod tests {
         without.cycle(&delayed(0, 1_500, &[(HOG, 1_300)]));
         without.cycle(&Closed { behind_ns: 500, ..delayed(1_000, 700, &[]) });
         assert_eq!(named(without).without[0].longest_ns, [200, 200]);
-        // After lost events it may have begun late for another reason.
+        // After lost events the cycle may have begun late for another reason.
         let mut without = Without::default();
         without.cycle(&delayed(0, 1_500, &[(HOG, 1_300)]));
         without.cycle(&Closed { behind_ns: 500, is_next: false, ..delayed(1_000, 700, &[]) });

@@ -61,7 +61,7 @@ fn thread(one: &CheckThread) -> String {
     let policy = one.scheduling.map_or_else(|| "unknown policy".to_owned(), |scheduling| scheduling.to_string());
     let head = format!("{} ({}) {policy}", one.name, one.tid);
     let Some(cycles) = &one.cycles else {
-        // The waits of threads that are not real-time are not recorded.
+        // Only the waits of real-time threads are recorded.
         let why = if one.is_real_time {
             "no cycles: it does not wait repeatedly at any place"
         } else {

@@ -47,7 +47,7 @@ fn brief(page: &mut Page, check: &Check) {
     let shown: Vec<&CheckFinding> = check.findings.iter().filter(|one| one.finding.state != State::Info).collect();
     let most = (SUMMARY_LINES - BESIDE) / 2;
     for one in shown.iter().take(most) {
-        // The place has its own line, on which it is not truncated.
+        // The place is left out here, because it has its own line, on which it is not truncated.
         let summary = one.finding.summary.as_str();
         let what = one.place.as_ref().and_then(|_| Some(summary.rsplit_once(", in ")?.0)).unwrap_or(summary);
         page.beside(&tag(one), tint(one), what);

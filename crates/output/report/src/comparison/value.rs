@@ -70,7 +70,7 @@ pub fn changed(ratio: &Ratio, times: &str) -> Changed {
         true => ("higher", |r| r - 1.0),
         false => ("lower", |r| 1.0 - r),
     };
-    // The interval has the same direction, the smaller end first.
+    // The interval has the same direction, and its smaller end comes first.
     let within = ends.map(|(low, high, sure)| {
         let (a, b) = (part(low) * 100.0, part(high) * 100.0);
         format!(" [{}, {} at {sure}]", hundredths(a.min(b)), hundredths(a.max(b)))

@@ -21,7 +21,7 @@ pub fn history_text(history: &History, style: TextStyle) -> String {
         page.tagged("", Tint::Plain, &capital(&sentence));
     }
     for group in &history.groups {
-        // The first figure for which any run is long enough.
+        // The first figure for which at least one run is long enough.
         let has = |f: &&Figure| group.series.iter().any(|s| s.figure == **f && !s.points.is_empty());
         let figure = history.figures.iter().find(has).or(history.figures.first());
         of_group(&mut page, group, figure.copied().unwrap_or(Figure::Max));

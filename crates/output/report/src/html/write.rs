@@ -38,7 +38,7 @@ fn unbroken_exponents(safe: &str) -> String {
         let (bare, space) = w.split_at(w.trim_end_matches([' ', '\u{a0}']).len());
         if is_exponent(bare) { format!("<span class=\"nb\">{bare}</span>{space}") } else { w.to_owned() }
     };
-    // Text inside code is skipped, since the backticks would split the span.
+    // Text in code spans is skipped, because the backticks would split the span.
     let part = |(n, p): (usize, &str)| match n % 2 {
         0 => p.split_inclusive([' ', '\u{a0}']).map(word).collect::<String>(),
         _ => p.to_owned(),
@@ -81,7 +81,7 @@ pub fn table(table: &Table) -> String {
     for row in &table.rows {
         out.push_str("<tr>");
         for (cell, head) in row.iter().zip(&table.head) {
-            // Words may wrap, figures may not.
+            // Text may wrap, figures may not.
             let class = if cell.chars().count() > LONGEST_FIGURE { " class=\"t\"" } else { "" };
             let label = if cards { format!(" data-l=\"{}\"", esc(head)) } else { String::new() };
             out.push_str(&format!("<td{class}{label}>{}", esc(cell)));
@@ -115,7 +115,7 @@ pub fn figure(chart: &Chart, caption: &str, data: &str) -> String {
         let _ = write!(out, "<p class=\"note\">{}", prose(note));
     }
     if !chart.table.rows.is_empty() {
-        // The table is not printed, since the chart is.
+        // Collapsed and therefore not printed, because the chart is.
         let _ = write!(out, "<details><summary>{}</summary>{}</details>", esc(data), table(&chart.table));
     }
     out + "</figure>"

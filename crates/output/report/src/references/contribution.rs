@@ -222,7 +222,7 @@ fn episodes(phase: &Phase) -> Vec<EpisodeCount> {
     counts.retain(|_, count| *count > 0);
     let mut kept: Vec<EpisodeCount> = Vec::new();
     for (limit, count) in counts {
-        // A limit may be claimed for one CPU only; a larger count than that of a lower limit includes more CPUs.
+        // A limit may be claimed for one CPU only. A count larger than that of a lower limit is from more CPUs.
         if kept.last().is_none_or(|last| count <= last.count) {
             kept.push(EpisodeCount { above_us: micros(limit.0), count });
         }

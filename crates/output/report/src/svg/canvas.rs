@@ -140,7 +140,7 @@ impl Canvas {
     }
 
     pub fn text(&mut self, class: &str, at: (f64, f64), anchor: Anchor, text: &str) {
-        // These are classes of the style sheet.
+        // These names are classes of the style sheet.
         let anchor = match anchor {
             Anchor::Start => "",
             Anchor::Middle => " m",

@@ -83,7 +83,7 @@ fn rest(page: &mut Page, findings: &[&Finding]) {
 fn one(page: &mut Page, finding: &Finding) {
     page.tagged(&tag(finding), tint(finding.state), &subject(finding));
     let is_open = matches!(finding.state, State::Fail | State::Warn);
-    // `--explain` names the authorities that disagree.
+    // The authorities that disagree are only named with `--explain`.
     let why = finding.why.split(" Authorities differ: ").next().unwrap_or_default();
     if is_open && !why.is_empty() {
         page.tagged("               why: ", Tint::Plain, why);

@@ -93,7 +93,7 @@ fn series_line([name, unit, count, mean, min, max]: &[String; 6]) -> String {
 }
 
 fn worst(page: &mut Page, recording: &Recording) {
-    // Those of an application are in its section.
+    // Those of an application are shown in its section.
     if recording.worst.is_empty() || recording.application.is_some() {
         return;
     }

@@ -53,7 +53,7 @@ fn quantiles(page: &Page) -> &'static [usize] {
 /// of the run.
 pub fn loads(page: &mut Page, figures: &Figures, most: usize) {
     let mut rows = figures.rows_by_phase();
-    // Of an application what claims usually are about; all are in the whole report.
+    // For an application, the summary shows only the values that claims are usually about. The whole report shows all.
     rows.retain(|row| !matches!(row.phase.value, Some(AppValue::Jitter(_) | AppValue::Cpu(_))));
     if rows.is_empty() {
         return;

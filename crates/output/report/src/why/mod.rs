@@ -55,7 +55,7 @@ pub(crate) fn dominant(late: &[Late]) -> Option<(String, Option<String>)> {
     let most = shares.iter().find(|share| share.class != Class::Unaccounted);
     let of = |share: &Share| groups.iter().find(|g| g.class == share.class && g.name == share.name);
     let sentence = most.and_then(of).and_then(|group| group.late.first()).unwrap_or(&worst).sentence.clone();
-    // Policy and pid are omitted; the full text has them.
+    // Policy and pid are left out here; the full text has them.
     let short = |name: &str| name.split(" (").next().unwrap_or_default().to_owned();
     let named: Vec<String> =
         shares.iter().take(4).map(|share| format!("{} {}", short(&share.name), percent(share.share))).collect();

@@ -57,7 +57,7 @@ pub(crate) fn picture_notes(timeline: &Timeline) -> Vec<String> {
 
 pub(crate) fn moments(timeline: &Timeline) -> Vec<(&'static str, u64, &'static str)> {
     let moments = &timeline.moments;
-    // A thread released by another one has no timer. A timer whose start is not in the trace is unknown too.
+    // A thread that another thread releases has no timer. The timer is also unknown if its start is not in the trace.
     let t0 = match moments.t1_ns {
         Some(_) => "due: its timer expires",
         None if moments.t0_ns == moments.t2_ns => "due: woken",

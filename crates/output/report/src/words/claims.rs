@@ -157,7 +157,7 @@ pub(super) fn undecided(recording: &Recording, claim: &Claim, cell: &CellJudgeme
         return format!("undecided from the file {at}: {why}{}", bounds_reported(claim, cell));
     }
     if would_pass(claim, cell) || matches!(claim.quantity, Quantity::Max(_) | Quantity::NoneMissed) {
-        // The samples alone would have passed.
+        // By the samples alone, the claim would have passed.
         return format!("{}; but the run is doubtful for the reasons above", shown(recording, claim, cell));
     }
     let samples = format!("{} {}s", count(cell.samples), noun(claim));

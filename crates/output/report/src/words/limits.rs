@@ -57,7 +57,7 @@ fn unbounded(figures: &Figures) -> Option<String> {
     let (first, first_name) = open.first()?;
     let names: Vec<String> = open.iter().map(|(_, name)| (*name).to_owned()).collect();
     let are = if names.len() == 1 { "is" } else { "are" };
-    // There are enough samples but no bound: an imported file that does not count those beyond its last bin.
+    // There are enough samples but no bound, because an imported file does not count those beyond its last bin.
     if fewest >= bounds::samples_needed(*first) {
         let names = and(&names);
         let why = "the file does not record the samples beyond its last bin";
@@ -95,7 +95,7 @@ fn other_loads(recording: &Recording) -> Option<String> {
         return Some("The load: an imported file does not record what else the machine did.".into());
     }
     let mut names: Vec<String> = recording.run.phases.iter().map(|p| load_name(&p.load)).collect();
-    // An application has several values under each load.
+    // An application has several values under each load, so names repeat.
     names.dedup();
     if names.iter().all(|n| n == "idle") {
         return Some("Only the idle machine was measured: its behaviour under load is unknown.".into());

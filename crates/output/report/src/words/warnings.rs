@@ -20,8 +20,8 @@ pub fn warnings(recording: &Recording, verdict: &Verdict) -> Vec<String> {
     all.extend(
         recording.application.iter().flat_map(|application| &application.notes).map(|note| stopped(&capital(note))),
     );
-    // These are reported elsewhere: the gravest problem in the headline of an inconclusive verdict, and that the run
-    // has no proper end.
+    // Two problems are reported elsewhere: the gravest one in the headline of an inconclusive verdict, and that the run
+    // was interrupted.
     let reported = (verdict.outcome == Outcome::Inconclusive).then(|| gravest(verdict)).flatten();
     let is_reported = |(phase, p): &(Option<String>, Problem)| {
         phase.is_none() && p.kind == ProblemKind::Interrupted && !recording.run.complete
@@ -29,7 +29,7 @@ pub fn warnings(recording: &Recording, verdict: &Verdict) -> Vec<String> {
     let problems =
         distinct(recording, verdict).into_iter().filter(|p| !reported.is_some_and(|t| t == *p) && !is_reported(p));
     all.extend(problems.map(|(phase, p)| stopped(&capital(&problem_sentence(recording, phase.as_deref(), p)))));
-    // The judge counts damage among the problems; a verdict of another origin may not.
+    // The judge lists damage among the problems, but a verdict of another origin may not.
     let known = |d: &&String| verdict.problems.iter().any(|(_, p)| p.text == **d);
     let damage = recording.damage.iter().filter(|d| !known(d));
     all.extend(damage.map(|d| stopped(&format!("The run's files are damaged: {d}"))));

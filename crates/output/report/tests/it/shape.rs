@@ -29,7 +29,7 @@ fn an_application_has_each_load_once_over_time_and_the_axis_of_its_responses() {
     let more = [AppValue::Jitter("fast".into()), AppValue::Response("slow".into())];
     let more = more.map(|value| Phase { id: format!("1-{value}"), value: Some(value), ..first.clone() });
     recording.run.phases.extend(more);
-    // Jitter of 1 ns is no reason to begin the axis of responses there.
+    // A jitter of 1 ns is no reason to start the axis of the response times there.
     let mut small = Histogram::new();
     small.record(1);
     let small = Distribution { raw: small, skipped: Histogram::new() };

@@ -85,7 +85,7 @@ fn the_shapes_are_drawn_with_their_figures() {
         page.contains("above 11.5\u{a0}µs: ξ 0.050 [-0.015, 0.115], 6,000 later wakeups")
             || page.contains("above 11.5 µs: ξ 0.050 [-0.015, 0.115], 6,000 later wakeups")
     );
-    // Without a fit nothing is drawn, and unusual figures cause no failure.
+    // Without a fit nothing is drawn, and unusual values do not make it fail.
     verdict.tails[0].thresholds.clear();
     verdict.tails[1].thresholds[0].shape = f64::NAN;
     verdict.tails[1].thresholds[1].shape_interval = Some((f64::NEG_INFINITY, f64::INFINITY));

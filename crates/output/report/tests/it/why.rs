@@ -25,11 +25,11 @@ fn the_cause_stands_below_the_verdict_and_the_worst_three_are_drawn() {
     assert!(why.contains("multipathd (RT 99, pid 195) ran 33.2\u{a0}ms of it (97\u{a0}%)"), "{why}");
     assert_eq!(why.matches("<div class=\"split\">").count(), 2, "one bar a load");
     assert_eq!(why.matches("<figure>").count(), 3);
-    // The pictures are of both loads, so no collapsed part for another load follows.
+    // Both loads have pictures, so no collapsed part for another load follows.
     assert!(!why.contains("The worst wakeup of each other load"));
-    // The culprit of the worst under `cpu` is outlined, in both sizes of the chart.
+    // The culprit of the worst wakeup under `cpu` is outlined, in both sizes of the chart.
     assert_eq!(why.matches("<rect class=\"k3 cause main\"").count(), 2);
-    // Indistinguishable moments are magnified.
+    // Moments that cannot be told apart are magnified.
     assert!(why.contains(">T0 T1 T2<") && why.contains(">magnified<"), "{why}");
     assert!(why.contains("T2 it is woken (sched_waking), +82.9\u{a0}µs"), "{why}");
     assert!(why.contains("cyclictest (RT 80, pid 191) was due on CPU 1 at T0, was woken 82.9 µs later (T2) and ran"));

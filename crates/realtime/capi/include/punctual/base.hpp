@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0
  *
- * Clock, status, errors and the values of punctual_rt.h. Part of punctual.hpp. */
+ * Clock, status, errors and the enumerations of punctual_rt.h. Part of punctual.hpp. */
 
 #ifndef PUNCTUAL_BASE_HPP
 #define PUNCTUAL_BASE_HPP
@@ -19,7 +19,7 @@ namespace punctual {
 
 using nanoseconds = std::chrono::nanoseconds;
 
-/// CLOCK_MONOTONIC. One call in the vDSO, no system call on ordinary machines.
+/// CLOCK_MONOTONIC. A reading is a vDSO call, and on ordinary machines no system call.
 struct clock {
     using duration = nanoseconds;
     using rep = duration::rep;
@@ -59,7 +59,7 @@ enum class end {
     source_failed = PRT_END_SOURCE_FAILED,
 };
 enum class measure { lateness = PRT_MEASURE_LATENESS, execution = PRT_MEASURE_EXECUTION };
-/// What happens to a value for which there is no room; drop_oldest is for mailboxes only.
+/// What happens to a value for which there is no room. drop_oldest is for mailboxes only.
 enum class overflow { refuse = PRT_OVERFLOW_REFUSE, drop_newest = PRT_OVERFLOW_DROP_NEWEST, drop_oldest = PRT_OVERFLOW_DROP_OLDEST };
 enum class level { error = PRT_LEVEL_ERROR, warning = PRT_LEVEL_WARNING, info = PRT_LEVEL_INFO, debug = PRT_LEVEL_DEBUG };
 enum class edges { rising = PRT_EDGES_RISING, falling = PRT_EDGES_FALLING, both = PRT_EDGES_BOTH };
@@ -78,7 +78,7 @@ enum class check {
     fixed_frequency = PRT_CHECK_FIXED_FREQUENCY,
 };
 
-/// A set-up call failed: the operation, its object, the cause, and a remedy.
+/// A set-up call failed. Names the operation, its object, the cause, and a remedy.
 class error : public std::exception {
 public:
     explicit error(status code) : error(code, prt_last_error()) {}
@@ -101,7 +101,7 @@ inline void must(int code)
         throw error(of(code));
 }
 
-/// A text of the library; NULL is an error of the call that answered it.
+/// A string of the library; NULL means that the call which returned it failed.
 inline std::string text(const char *answer)
 {
     if (!answer)
@@ -109,7 +109,7 @@ inline std::string text(const char *answer)
     return answer;
 }
 
-/// The text for C, which would end at a NUL byte inside it.
+/// Returns the C string. Throws if the text contains a NUL byte, which would end it.
 inline const char *c_text(const std::string &text)
 {
     if (text.find('\0') != text.npos)
@@ -124,7 +124,7 @@ inline std::uint64_t ns(nanoseconds time) noexcept
 
 inline std::uint64_t ns(time_point time) noexcept { return ns(time.time_since_epoch()); }
 
-/// Frees a handle with its function of punctual_rt.h.
+/// Frees a handle with the given function of punctual_rt.h.
 template <auto Free> struct freed {
     template <class T> void operator()(T *handle) const noexcept { (void)Free(handle); }
 };
@@ -144,7 +144,7 @@ template <class F> struct callable_of : callable {
 /// The function object of type `F` behind the `data` of a C callback, which is a callable.
 template <class F> F &behind(void *data) noexcept { return static_cast<callable_of<F> *>(static_cast<callable *>(data))->function; }
 
-/// The result of a body as a C function returns it: void is next::keep_going.
+/// Converts the result of a body for C; void becomes next::keep_going.
 template <class F, class... A> int result_of(F &function, A &&...arguments) noexcept
 {
     using result = std::invoke_result_t<F &, A...>;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0
  *
- * What tasks and threads are released by: alarms, timers, eventfds, GPIO lines, UIO devices. Part of punctual.hpp. */
+ * What releases tasks and threads: alarms, timers, eventfds, GPIO lines, UIO devices. Part of punctual.hpp. */
 
 #ifndef PUNCTUAL_EVENTS_HPP
 #define PUNCTUAL_EVENTS_HPP
@@ -9,7 +9,7 @@
 
 namespace punctual {
 
-/// Up to PRT_ALARMS_MOST actions, each at an absolute time after a common epoch.
+/// Up to PRT_ALARMS_MOST actions, each at a given time after a common epoch.
 class alarms {
 public:
     alarms() : handle_(prt_alarms_new()) {}
@@ -23,7 +23,8 @@ public:
         std::int64_t action;
         time_point due, woke;
     };
-    /// Calls `action(const rung &)`, which is noexcept and returns void or next, for each alarm in turn; `done` receives their number.
+    /// Calls `action(const rung &)`, which must be noexcept and return void or next, for each alarm in turn. `done`
+    /// receives the number of alarms.
     template <class F> status run(time_point epoch, F action, std::size_t *done = nullptr) noexcept
     {
         static_assert(std::is_nothrow_invocable_v<F &, const rung &>, "the action of an alarm has to be noexcept");
@@ -40,7 +41,7 @@ private:
     detail::handle<prt_alarms, prt_alarms_free> handle_;
 };
 
-/// A source of events for an interrupt task: runtime::start() takes it.
+/// A source of events for an interrupt task, passed to runtime::start().
 class source {
 public:
     /// The interrupts of a UIO device such as /dev/uio0.
@@ -48,13 +49,13 @@ public:
     {
         return made([&](prt_source **out) { return prt_source_uio(detail::c_text(path), out); });
     }
-    /// The edges of a line of a GPIO chip (device, name or label); interrupt::value() is 1 for a rising one.
+    /// The edges of a line of a GPIO chip (device, name or label). interrupt::value() is 1 for a rising edge.
     static source gpio(const std::string &chip, std::uint32_t offset, edges which)
     {
         return made([&](prt_source **out) { return prt_source_gpio(detail::c_text(chip), offset, static_cast<int>(which), out); });
     }
-    /// A source of one's own: `wait` is `int(prt_arrival &)` and noexcept; it waits for an event, describes it, and returns 0 or an
-    /// errno, EINTR if a signal ended the wait.
+    /// A custom source. `wait` is `int(prt_arrival &)` and noexcept. It waits for an event, describes it, and returns 0
+    /// or an errno; EINTR if a signal ended the wait.
     template <class F> static source custom(F wait)
     {
         static_assert(std::is_nothrow_invocable_r_v<int, F &, prt_arrival &>,
@@ -101,17 +102,17 @@ private:
     detail::handle<prt_eventfd, prt_eventfd_free> handle_;
 };
 
-/// A timer that other threads set; it expires in hard interrupt context if its task is real-time.
+/// A timer that other threads set. It expires in hard interrupt context if its task is real-time.
 class timer {
 public:
     timer() : handle_(prt_timer_new()) {}
-    /// Once, or every `interval` from `first` on; replaces the previous setting.
+    /// Expires once, or from `first` on every `interval`. Replaces the previous setting.
     status set(time_point first, nanoseconds interval = {}) noexcept
     {
         return detail::of(prt_timer_set(handle_.get(), detail::ns(first), detail::ns(interval)));
     }
     status cancel() noexcept { return detail::of(prt_timer_cancel(handle_.get())); }
-    /// Its expirations, for one task.
+    /// The timer's expirations, for one task.
     source events() const
     {
         return source::made([&](prt_source **out) { return prt_source_timer(handle_.get(), out); });
@@ -121,7 +122,7 @@ private:
     detail::handle<prt_timer, prt_timer_free> handle_;
 };
 
-/// Gives the threads of an interrupt a SCHED_FIFO priority during its lifetime.
+/// Gives the threads of an interrupt a SCHED_FIFO priority for the lifetime of this object.
 class irq_threads {
 public:
     irq_threads(int irq, int priority)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0
  *
- * What a real-time thread notes for others: a log, marks in the kernel's trace. Part of punctual.hpp. */
+ * Logging and tracing for real-time threads: a log, and marks in the kernel's trace. Part of punctual.hpp. */
 
 #ifndef PUNCTUAL_NOTES_HPP
 #define PUNCTUAL_NOTES_HPP
@@ -11,7 +11,7 @@ namespace punctual {
 
 namespace detail {
 
-/// A number of a record: integers, floating-point numbers and durations.
+/// Converts an argument of a record: an integer, a floating-point number or a duration.
 template <class T> prt_arg number(const T &value) noexcept
 {
     if constexpr (std::is_floating_point_v<T>)
@@ -26,8 +26,8 @@ template <class T> prt_arg number(const T &value) noexcept
 
 } // namespace detail
 
-/// A string literal: the log keeps its address. A buffer does not compile; before C++20 a const array that is not static does, and must
-/// not be given.
+/// A string literal; the log keeps its address. A buffer does not compile. Before C++20 a const array that is not
+/// static does compile, but must not be passed.
 class literal {
 public:
     template <std::size_t N>
@@ -46,15 +46,15 @@ private:
     const char *text_;
 };
 
-/// A real-time thread's end of a log.
+/// The writing end of a log, for one real-time thread.
 class recorder {
 public:
-    /// Records the time, a text, and up to PRT_ARGS_MOST numbers for the `{}` in it: integers, floating-point numbers,
+    /// Records the time, a text, and up to PRT_ARGS_MOST numbers for its `{}`: integers, floating-point numbers,
     /// durations (a negative one is 0). Wait-free, no system call.
     template <class... Numbers> status record(level level, literal text, const Numbers &...numbers) noexcept
     {
         static_assert(sizeof...(Numbers) <= PRT_ARGS_MOST, "more than PRT_ARGS_MOST numbers in a record");
-        // The last one, since an array has at least one element.
+        // The last element is unused, because an array needs at least one.
         const prt_arg all[] = {detail::number(numbers)..., prt_arg{0, 0}};
         return detail::of(prt_record(handle_.get(), static_cast<int>(level), text.text_, all, sizeof...(Numbers)));
     }
@@ -65,8 +65,8 @@ private:
     detail::handle<prt_recorder, prt_recorder_free> handle_;
 };
 
-/// A log for real-time threads: an ordinary thread formats what they record, and writes it to a file descriptor. Destroying it writes
-/// the rest.
+/// A log for real-time threads. An ordinary thread formats their records and writes them to a file descriptor.
+/// Destroying the log writes the rest.
 class log {
 public:
     /// The descriptor is duplicated.
@@ -76,7 +76,7 @@ public:
         detail::must(prt_log_start(fd, &started));
         handle_.reset(started);
     }
-    /// For one thread, with space for `capacity` records.
+    /// For one thread, with room for `capacity` records.
     class recorder recorder(const std::string &name, std::size_t capacity) const
     {
         prt_recorder *made = nullptr;
@@ -94,8 +94,8 @@ private:
     detail::handle<prt_log, prt_log_free> handle_;
 };
 
-/// Marks of a program in the kernel's trace, `punctual: NAME` or `punctual: NAME VALUE`, beside the scheduler's events. Where they
-/// cannot be written they are counted, and problem() has the reason.
+/// Marks of a program in the kernel's trace, `punctual: NAME` or `punctual: NAME VALUE`, next to the scheduler's
+/// events. Marks that cannot be written are counted, and problem() returns the reason.
 class marks {
 public:
     marks()
@@ -104,10 +104,10 @@ public:
         (void)prt_marks_open(&opened);
         handle_.reset(opened);
     }
-    /// One write(2); any thread may, also a real-time one.
+    /// One write(2). Any thread may call it, including a real-time one.
     status mark(const char *name) noexcept { return detail::of(prt_mark(handle_.get(), name)); }
     status mark(const char *name, std::uint64_t value) noexcept { return detail::of(prt_mark_value(handle_.get(), name, value)); }
-    /// The program is late: `punctual watch --app` keeps and explains the events before it.
+    /// Marks that the program is late: `punctual watch --app` keeps and explains the events before this mark.
     status late(const char *name = nullptr) noexcept { return detail::of(prt_late(handle_.get(), name)); }
     prt_mark_counts counts() const noexcept
     {
@@ -115,7 +115,7 @@ public:
         (void)prt_marks_counts(handle_.get(), &now);
         return now;
     }
-    /// Why a mark is not in the trace, and what to do; empty if all are.
+    /// Why marks are missing from the trace, and what to do; empty if none are.
     std::string problem() const { return prt_marks_check(handle_.get()) == PRT_STATUS_OK ? std::string() : prt_last_error(); }
 
 private:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0
  *
- * What threads and the shell pass to each other: queues, mailboxes, pipes. Part of punctual.hpp. */
+ * Communication between threads, and with the shell: queues, mailboxes, pipes. Part of punctual.hpp. */
 
 #ifndef PUNCTUAL_PASSING_HPP
 #define PUNCTUAL_PASSING_HPP
@@ -49,7 +49,7 @@ private:
 /// The reading end, for one thread.
 template <class T> class receiver {
 public:
-    /// Returns the oldest value, if any.
+    /// Receives the oldest value; returns false if there is none.
     bool receive(T &value) noexcept { return prt_receive(handle_.get(), &value, sizeof value) == PRT_STATUS_OK; }
     std::size_t waiting() const noexcept { return prt_waiting(handle_.get()); }
     prt_queue_counts counts() const noexcept
@@ -65,7 +65,8 @@ private:
     detail::handle<prt_receiver, prt_receiver_free> handle_;
 };
 
-/// A bounded mailbox from any threads to one that sleeps; with several readers each value goes to one. `T` is copied byte by byte.
+/// A bounded mailbox from any number of threads to one that sleeps. With several readers, each value goes to one of
+/// them. `T` is copied byte by byte.
 template <class T> class mailbox {
 public:
     explicit mailbox(std::size_t capacity, overflow when_full = overflow::refuse)
@@ -77,13 +78,13 @@ public:
         handle_.reset(made);
     }
     status send(const T &value) noexcept { return detail::of(prt_mailbox_send(handle_.get(), &value, sizeof value)); }
-    /// Takes the oldest value, sleeping until there is one.
+    /// Receives the oldest value; sleeps until there is one.
     status receive(T &value) noexcept { return detail::of(prt_mailbox_receive(handle_.get(), &value, sizeof value)); }
     status receive_until(time_point until, T &value) noexcept
     {
         return detail::of(prt_mailbox_receive_until(handle_.get(), &value, sizeof value, detail::ns(until)));
     }
-    /// Does not sleep: status::empty without a value.
+    /// Does not sleep: returns status::empty if there is no value.
     status try_receive(T &value) noexcept { return detail::of(prt_mailbox_try_receive(handle_.get(), &value, sizeof value)); }
     prt_mailbox_counts counts() const noexcept
     {
@@ -114,7 +115,7 @@ public:
             return prt_pipe_in_receive_until(handle_.get(), detail::ns(until), line_, sizeof line_, length);
         });
     }
-    /// Readable when lines have arrived, for poll(2); clear() before receive().
+    /// A descriptor for poll(2) that is readable when lines have arrived. Call clear() before receive().
     int fd() const noexcept { return prt_pipe_in_fd(handle_.get()); }
     status clear() noexcept { return detail::of(prt_pipe_in_clear(handle_.get())); }
     prt_pipe_counts counts() const noexcept

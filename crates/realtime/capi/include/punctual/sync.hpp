@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0
  *
- * What threads wait for: mutex, condition, semaphore, event flags. Part of punctual.hpp. */
+ * Synchronisation: mutex, condition variable, semaphore, event flags. Part of punctual.hpp. */
 
 #ifndef PUNCTUAL_SYNC_HPP
 #define PUNCTUAL_SYNC_HPP
@@ -9,13 +9,15 @@
 
 namespace punctual {
 
-/// A mutex with priority inheritance; meets Lockable, so std::lock_guard and std::unique_lock take it. guard does not throw.
+/// A mutex with priority inheritance. Meets Lockable, so std::lock_guard and std::unique_lock accept it; guard does not
+/// throw.
 class mutex {
 public:
     mutex() : handle_(prt_mutex_new()) {}
-    /// Throws punctual::error: status::deadlock if this thread holds it already, status::owner_died if its owner ended while holding
-    /// it. In the second case is_mine() says whether this thread has it now, and has to repair the data and unlock() it, or it is lost.
-    /// In a noexcept function, such as the body of a task, the error ends the program.
+    /// Throws punctual::error: status::deadlock if this thread already holds the mutex, status::owner_died if its owner
+    /// ended while holding it. In the second case is_mine() tells whether this thread holds it now, and must repair the
+    /// data and call unlock(), or whether it is lost. In a noexcept function, such as the body of a task, the exception
+    /// ends the program.
     void lock() { detail::must(prt_mutex_lock(handle_.get())); }
     bool try_lock() noexcept { return prt_mutex_try_lock(handle_.get()) == PRT_STATUS_OK; }
     status lock_until(time_point until) noexcept { return detail::of(prt_mutex_lock_until(handle_.get(), detail::ns(until))); }
@@ -28,7 +30,7 @@ private:
     detail::handle<prt_mutex, prt_mutex_free> handle_;
 };
 
-/// Holds a mutex during its lifetime, if it converts to true.
+/// Holds a mutex for its own lifetime, if it converts to true.
 class guard {
 public:
     explicit guard(mutex &of) noexcept : of_(of), code_(detail::of(prt_mutex_lock(of.handle_.get()))) {}
@@ -39,7 +41,8 @@ public:
         if (*this)
             (void)of_.unlock();
     }
-    /// This guard holds the mutex. If code() is status::owner_died nevertheless, the protected data are in an unknown state.
+    /// True if this guard holds the mutex. If code() is status::owner_died nevertheless, the protected data may be
+    /// inconsistent.
     explicit operator bool() const noexcept { return code_ == status::ok || (code_ == status::owner_died && of_.is_mine()); }
     status code() const noexcept { return code_; }
 
@@ -48,7 +51,7 @@ private:
     status code_;
 };
 
-/// Wait in a loop: a wait can end without a notification. The caller holds the mutex before and after.
+/// Call wait in a loop, because it can return without a notification. The caller holds the mutex before and after.
 class condition {
 public:
     condition() : handle_(prt_cond_new()) {}
@@ -82,12 +85,12 @@ private:
     detail::handle<prt_semaphore, prt_semaphore_free> handle_;
 };
 
-/// 32 event flags. wait() leaves them, take() clears those of the mask.
+/// 32 event flags. wait() leaves them set, take() clears those of the mask.
 class flags {
 public:
     explicit flags(std::uint32_t set = 0) : handle_(prt_flags_new(set)) {}
     status set(std::uint32_t mask) noexcept { return detail::of(prt_flags_set(handle_.get(), mask)); }
-    /// Returns which flags of the mask were set.
+    /// Returns the flags of the mask that were set.
     std::uint32_t clear(std::uint32_t mask) noexcept { return out([&](auto *were) { return prt_flags_clear(handle_.get(), mask, were); }).second; }
     std::uint32_t get() const noexcept { return out([&](auto *set) { return prt_flags_get(handle_.get(), set); }).second; }
     using found = std::pair<status, std::uint32_t>;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0
  *
- * Tasks and the program that they belong to. Part of punctual.hpp. */
+ * Tasks, and the real-time program to which they belong. Part of punctual.hpp. */
 
 #ifndef PUNCTUAL_TASKS_HPP
 #define PUNCTUAL_TASKS_HPP
@@ -12,7 +12,7 @@
 
 namespace punctual {
 
-/// One release of a task, passed to its body.
+/// One release of a task, as passed to its body.
 class cycle {
 public:
     explicit cycle(const prt_cycle &of) noexcept : of_(of) {}
@@ -37,7 +37,7 @@ public:
     {
         prt_task_options_init(&raw_, nullptr, static_cast<int>(policy), priority, detail::ns(period));
     }
-    /// SCHED_DEADLINE: `runtime` in each period, to be finished by `deadline`; zero means the period.
+    /// SCHED_DEADLINE: `runtime` in each period, to be finished by `deadline`. A zero deadline means the period.
     static options deadline(std::string name, nanoseconds runtime, nanoseconds period, nanoseconds deadline = {})
     {
         options made(std::move(name), policy::deadline, 0, period);
@@ -57,7 +57,7 @@ public:
     options &cycles(std::uint64_t cycles) noexcept { return set(raw_.cycles, cycles); }
     options &without_execution(bool without = true) noexcept { return set(raw_.without_execution, without); }
     options &reclaim(bool reclaim = true) noexcept { return set(raw_.reclaim, reclaim); }
-    /// Access to the other options. The name is taken from this object.
+    /// Access to the other options. The name is stored in this object.
     prt_task_options &raw() noexcept { return raw_; }
 
 private:
@@ -71,13 +71,13 @@ private:
     std::string name_;
 };
 
-/// An event, passed to the body of an interrupt task.
+/// An event, as passed to the body of an interrupt task.
 class interrupt {
 public:
     explicit interrupt(const prt_interrupt &of) noexcept : of_(of) {}
     /// Counts from 0, including coalesced and lost events.
     std::uint64_t sequence() const noexcept { return of_.sequence; }
-    /// When the kernel saw it; clock::at(0) if its source has no time stamps.
+    /// When the kernel recorded the event; clock::at(0) if its source has no time stamps.
     time_point at() const noexcept { return clock::at(of_.at_ns); }
     time_point woke() const noexcept { return clock::at(of_.woke_ns); }
     std::uint64_t coalesced() const noexcept { return of_.coalesced; }
@@ -107,8 +107,8 @@ private:
     std::string name_;
 };
 
-/// A started task. It is stopped and joined when its handle is destroyed or assigned to. In a task's body that is impossible, its own
-/// task's or another's, and ends the program as std::thread does: std::terminate().
+/// A started task. Destroying the handle, or assigning to it, stops the task and joins its thread. This must not happen
+/// in the body of a task, not even another one: it ends the program with std::terminate(), as std::thread does.
 class task {
 public:
     prt_stats stats() const
@@ -117,21 +117,21 @@ public:
         detail::must(prt_task_stats(handle_.get(), &now));
         return now;
     }
-    /// `q` from 0 to 1. Throws without samples.
+    /// `q` is from 0 to 1. Throws if there are no samples.
     nanoseconds quantile(measure of, double q) const
     {
         std::uint64_t ns = 0;
         detail::must(prt_task_quantile(handle_.get(), static_cast<int>(of), q, &ns));
         return nanoseconds(static_cast<nanoseconds::rep>(ns));
     }
-    /// Of an interrupt task: its events. Throws for a periodic one.
+    /// Counts of events, for an interrupt task. Throws for a periodic one.
     prt_interrupt_counts events() const
     {
         prt_interrupt_counts now;
         detail::must(prt_interrupt_get_counts(handle_.get(), &now));
         return now;
     }
-    /// Why the memory is not locked; empty if it is.
+    /// Why the task's memory is not locked; empty if it is.
     std::string not_resident() const { return detail::text(prt_task_not_resident(handle_.get())); }
     end stop() { return ended(prt_task_stop); }
     end join() { return ended(prt_task_join); }
@@ -139,8 +139,8 @@ public:
 private:
     friend class runtime;
     using kept = std::unique_ptr<detail::callable>;
-    /// Ends the task. The bodies, and a source of one's own, outlive the thread that calls them: std::unique_ptr calls its deleter before
-    /// it replaces or destroys it.
+    /// Ends the task. The bodies, and a custom source, must outlive the thread that calls them; std::unique_ptr calls
+    /// its deleter before it replaces or destroys the pointer.
     struct ends {
         void operator()(prt_task *task) const noexcept
         {
@@ -158,7 +158,7 @@ private:
         detail::must(how(handle_.get(), &code));
         return static_cast<end>(code);
     }
-    /// Calls a body of type `F`; `Now` is what it sees of the C structure `Raw`.
+    /// Calls a body of type `F`. `Now` is the C++ view of the C structure `Raw`.
     template <class F, class Now, class Raw> static int call(const Raw *raw, void *data) noexcept
     {
         return detail::result_of(detail::behind<F>(data), Now(*raw));
@@ -169,15 +169,17 @@ private:
 /// A started real-time program.
 class runtime {
 public:
-    /// Starts a task whose body is `void(const cycle &)` or `next(const cycle &)`, and noexcept: an exception that left it would end
-    /// the program. It runs in a new thread until the task has ended; objects that it refers to must live as long.
+    /// Starts a task. Its body is `void(const cycle &)` or `next(const cycle &)`, and noexcept, because an exception
+    /// that left it would end the program. It runs in a new thread until the task has ended, and objects that it refers
+    /// to must live as long.
     template <class F> task start(options options, F body) { return begin(options, std::move(body), no_safe_state{}); }
-    /// Like start(); for a late release `safe_state` runs instead of the body.
+    /// Like start(), but for a late release `safe_state` runs instead of the body.
     template <class F, class S> task start(options options, F body, S safe_state)
     {
         return begin(options.on_miss(miss::safe_state), std::move(body), std::move(safe_state));
     }
-    /// Starts a task whose body, `void(const interrupt &)` or `next(const interrupt &)` and noexcept, runs at every event of `from`.
+    /// Starts a task whose body runs at every event of `from`. The body is `void(const interrupt &)` or `next(const
+    /// interrupt &)`, and noexcept.
     template <class F> task start(interrupt_options options, source from, F body)
     {
         auto main = keep<interrupt>(std::move(body));
@@ -191,9 +193,10 @@ public:
     std::string report() const { return detail::text(prt_report(handle_.get())); }
     bool passed() const noexcept { return prt_passed(handle_.get()); }
     time_point epoch() const noexcept { return clock::at(prt_epoch_ns(handle_.get())); }
-    /// Sleeps until SIGINT, SIGTERM or SIGHUP, then stops all tasks. Call block_signals() before.
+    /// Sleeps until SIGINT, SIGTERM or SIGHUP, then stops all tasks. Call block_signals() first.
     void until_signal() const { detail::must(prt_until_signal(handle_.get())); }
-    /// Like until_signal(), but waits at most until `until`. Returns true if a signal came: then all tasks are stopped.
+    /// Like until_signal(), but waits at most until `until`. Returns true if a signal arrived; all tasks are then
+    /// stopped.
     bool until_signal_or(time_point until) const
     {
         const int code = prt_until_signal_or(handle_.get(), detail::ns(until));
@@ -207,7 +210,7 @@ private:
     friend class builder;
     struct no_safe_state {};
     explicit runtime(prt *handle) : handle_(handle) {}
-    /// `Now`: cycle or interrupt.
+    /// `Now` is cycle or interrupt.
     template <class Now, class F> static task::kept keep(F function)
     {
         static_assert(std::is_nothrow_invocable_v<F &, const Now &>,
@@ -243,7 +246,7 @@ public:
     builder &silence_warnings() { return did(prt_builder_silence_warnings(handle_.get())); }
     builder &want(check what, std::uint64_t argument = 0) { return add(what, argument, severity::wanted); }
     builder &require(check what, std::uint64_t argument = 0) { return add(what, argument, severity::required); }
-    /// This SCHED_DEADLINE reservation is granted; it is tried and restored.
+    /// Checks that this SCHED_DEADLINE reservation is granted, by trying it and restoring the previous policy.
     builder &check_deadline(nanoseconds runtime, nanoseconds deadline, nanoseconds period, severity how)
     {
         return did(prt_builder_check_deadline(handle_.get(), detail::ns(runtime), detail::ns(deadline), detail::ns(period),
@@ -270,7 +273,7 @@ private:
     detail::handle<prt_builder, prt_builder_free> handle_;
 };
 
-/// Blocks SIGINT, SIGTERM and SIGHUP, for runtime::until_signal(): at the start of main().
+/// Blocks SIGINT, SIGTERM and SIGHUP for runtime::until_signal(). Call it at the start of main().
 inline void block_signals() { detail::must(prt_block_signals()); }
 
 } // namespace punctual

@@ -1,4 +1,4 @@
-/* Interrupt tasks, the log, marks: what a careful and a careless caller get. Prints "events ok" where all is as the header says. No
+/* Tests interrupt tasks, the log and marks, with correct and incorrect calls. Prints "events ok" if everything is as the header says. No
  * result depends on how long anything takes. */
 
 #include <punctual_rt.h>
@@ -123,7 +123,7 @@ struct script {
     int calls, end_by;
 };
 
-/* Four arrivals, two of them signals, then the error. */
+/* Four arrivals, two of them signals, and then the error. */
 static int scripted(struct prt_arrival *arrival, void *data)
 {
     struct script *script = (struct script *)data;
@@ -218,7 +218,7 @@ static void careless(struct prt *rt)
     prt_timer_free(NULL);
     prt_irq_threads_free(NULL);
 
-    /* A source is freed by a start that is refused. */
+    /* A start that is refused frees the source. */
     EXPECT(PRT_STATUS_OK, prt_interrupt_options_init(&options, "x", PRT_POLICY_DEADLINE, 0));
     EXPECT(PRT_STATUS_NULL, prt_interrupt_start(rt, &options, NULL, see, NULL, &task));
     EXPECT(PRT_STATUS_OK, prt_source_custom(scripted, &script, &source));
@@ -253,7 +253,7 @@ static void careless(struct prt *rt)
     EXPECT(PRT_STATUS_OK, prt_task_free(task));
 }
 
-/* The log's reader went away: no signal ends the program. */
+/* If the log's reader closes its end, no signal ends the program. */
 static void nobody_reads(void)
 {
     struct prt_recorder *recorder = NULL;
@@ -320,7 +320,7 @@ static void logs(void)
         CHECK(strstr(text, texts[n]) != NULL);
     close(ends[0]);
 
-    /* Nobody reads: what does not fit is dropped, and said. */
+    /* If nobody reads, what does not fit is dropped, and reported. */
     CHECK(pipe(ends) == 0);
     EXPECT(PRT_STATUS_OK, prt_log_start(ends[1], &log));
     EXPECT(PRT_STATUS_OK, prt_log_recorder(log, "loop", 1, &recorder));

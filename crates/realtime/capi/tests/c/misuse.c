@@ -1,4 +1,4 @@
-/* What a careless caller does: each is a status and a text, and none a crash. Prints "misuse ok" where all is as the header says. */
+/* Incorrect calls: each returns a status and sets a text, and none crashes. Prints "misuse ok" if everything is as the header says. */
 
 #include <punctual_rt.h>
 #include <stdio.h>
@@ -6,7 +6,7 @@
 
 static int wrong = 0;
 
-/* A function that answers this status, with a text where it is no success. */
+/* Checks that a call returns this status, and sets a text unless it succeeds. */
 #define EXPECT(status, call) expect(__LINE__, #call, (status), (call))
 #define CHECK(what) check(__LINE__, #what, (what) ? 1 : 0)
 
@@ -114,7 +114,7 @@ static void checks(void)
     EXPECT(PRT_STATUS_OK, prt_sleep_until(0));
 }
 
-/* Waits for tasks in the body of one: refused. */
+/* Waiting for tasks in the body of a task is refused. */
 static int waits_for_itself(const struct prt_cycle *cycle, void *data)
 {
     struct prt *rt = *(struct prt **)data;
@@ -128,7 +128,7 @@ struct late {
     uint64_t bodies, safe;
 };
 
-/* Takes 30 periods, once. */
+/* Takes 30 periods in its first cycle. */
 static int stalls(const struct prt_cycle *cycle, void *data)
 {
     struct late *late = (struct late *)data;
@@ -181,7 +181,7 @@ static void options(struct prt *rt)
     CHECK(task == NULL);
 }
 
-/* Runs it until its first body was not late itself: a busy machine may start it a period late, and then there is nothing to see. */
+/* Repeats the task until its first cycle is on time: a busy machine may start it a period late, and then nothing can be tested. */
 static struct prt_task *late_task(struct prt *rt, int miss, struct late *seen, int *end)
 {
     struct prt_task_options o;
@@ -249,7 +249,7 @@ static void tasks(void)
     late(rt, PRT_MISS_CATCH_UP, PRT_END_RETURNED);
     late(rt, PRT_MISS_STOP, PRT_END_MISSED);
     late(rt, PRT_MISS_SAFE_STATE, PRT_END_RETURNED);
-    /* A task outlives neither its program nor its handle. */
+    /* A task does not outlive its program, but its handle does. */
     EXPECT(PRT_STATUS_OK, prt_task_start(rt, &o, nothing, NULL, &task));
     EXPECT(PRT_STATUS_OK, prt_free(rt));
     EXPECT(PRT_STATUS_OK, prt_task_join(task, &end));

@@ -1,8 +1,7 @@
-/* What threads wait for: condition variables, semaphores, event flags, mutexes whose owner ends or has a lower priority. Prints
- * "sync ok" where all is as the header says; a line "not tested: ..." names what this machine does not allow. No result depends on how
- * long anything takes. */
+/* Tests condition variables, semaphores, event flags, and mutexes whose owner ends or has a lower priority. Prints "sync ok" if everything
+ * is as the header says; a line "not tested: ..." names what this machine does not allow. No result depends on how long anything takes. */
 
-#ifndef _GNU_SOURCE /* C++ has it */
+#ifndef _GNU_SOURCE /* C++ defines it already */
 #define _GNU_SOURCE
 #endif
 #include <punctual_rt.h>
@@ -82,7 +81,7 @@ struct shared {
     struct prt_cond *cond;
     struct prt_semaphore *semaphore;
     struct prt_flags *flags;
-    uint64_t waiting, turns, seen; /* under the mutex */
+    uint64_t waiting, turns, seen; /* protected by the mutex */
     int tid, status, mine, refused;
 };
 
@@ -190,7 +189,7 @@ static void semaphores_and_flags(void)
     prt_flags_free(s.flags);
 }
 
-/* The kernel's view of a thread of this process: its state, and its priority, -2 to -100 where that is real-time (proc_pid_stat(5)). */
+/* Reads a thread's state and returns its priority as the kernel sees them; -2 to -100 is real-time (proc_pid_stat(5)). */
 static int kernel_sees(int tid, char *state)
 {
     char path[64], text[1024], *after;
@@ -214,7 +213,7 @@ static int own_tid(void)
     return (int)syscall(SYS_gettid);
 }
 
-/* Returns once that thread sleeps; it has said its number just before it waits for a mutex. */
+/* Returns once the thread sleeps. It stores its ID just before it waits for a mutex. */
 static void asleep(const int *tid)
 {
     char state = '?';
@@ -226,7 +225,7 @@ static void asleep(const int *tid)
     } while (state != 'S');
 }
 
-/* Waits for a mutex that is held and notes how that ended. */
+/* Waits for a mutex that is held, and records how that ended. */
 static void *comes_later(void *data)
 {
     struct shared *s = (struct shared *)data;
@@ -242,7 +241,7 @@ static void *comes_later(void *data)
     return NULL;
 }
 
-/* Holds a mutex while a thread of a higher priority waits for it: the kernel lends that priority, and takes it back. */
+/* Holds a mutex while a thread of higher priority waits for it: the kernel boosts the owner, and ends the boost afterwards. */
 static void inheritance(void)
 {
     struct shared s;
@@ -265,7 +264,7 @@ static void inheritance(void)
     EXPECT(PRT_STATUS_OK, prt_mutex_free(s.mutex));
 }
 
-/* Ends while it holds the mutex; where there are flags, not before another thread waits for it. */
+/* Ends while it holds the mutex; if there are flags, only after another thread waits for it. */
 static void *dies(void *data)
 {
     struct shared *s = (struct shared *)data;
@@ -276,7 +275,7 @@ static void *dies(void *data)
     return NULL;
 }
 
-/* A waiter gets the mutex of an owner that has died, and learns of it; where nobody waited then, the mutex is lost. */
+/* A waiter gets the mutex of an owner that has died, and is told so; if nobody waited at that time, the mutex is lost. */
 static void dead_owners(void)
 {
     struct shared waited, lost;

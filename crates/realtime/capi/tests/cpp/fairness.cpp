@@ -1,4 +1,4 @@
-// The executor of examples/executor.cpp: callbacks that are slower than what is published do not keep its timer from running.
+// Tests the executor of examples/executor.cpp: callbacks that are slower than their publisher do not keep its timer from running.
 
 #define main executor_main
 #include "../../examples/executor.cpp"
@@ -20,7 +20,7 @@ int main()
     });
     callbacks.spin(50ms, [&] { timers++; });
     end.join();
-    // One turn of all callbacks takes 64 of 3 ms at most, and an interval that passes in it is left out.
+    // One turn of all callbacks takes at most 64 times 3 ms, and an interval that passes meanwhile is skipped.
     const auto turns = (rt::clock::now() - begun) / 250ms;
     std::printf("timer %s\n", timers > 0 && timers * 4 >= turns ? "ran" : "starved");
     return 0;

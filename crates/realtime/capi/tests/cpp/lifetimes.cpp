@@ -1,4 +1,4 @@
-// Objects of punctual.hpp that outlive each other, and locks that are not held.
+// Tests objects of punctual.hpp that outlive each other, and locks that are not held.
 //
 //   lifetimes FIFO       prints what went wrong, or "lifetimes ok"
 //   lifetimes own        a body destroys the handle of its own task: the program ends
@@ -39,7 +39,7 @@ template <class F> rt::status thrown(F function)
     return rt::status::ok;
 }
 
-/// A body that is in use most of the time, and notes if it is destroyed meanwhile.
+/// A body that runs most of the time, and records if it is destroyed meanwhile.
 struct busy {
     struct state {
         std::atomic<bool> is_called{false};
@@ -139,7 +139,7 @@ void texts(rt::runtime &program, const char *fifo)
     expect(rt::flags(15).clear(3) == 3, "only flags of the mask are cleared");
 }
 
-/// Ends the program.
+/// This must end the program.
 void destroyed_in_a_body(rt::runtime &program, bool own)
 {
     std::optional<rt::task> idle(program.start(rt::options("idle", rt::policy::other, 0, 1ms), [](const rt::cycle &) noexcept {}));

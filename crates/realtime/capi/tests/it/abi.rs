@@ -23,7 +23,7 @@ fn declarations(header: &str) -> BTreeSet<String> {
     let constants = directives.iter().filter(|line| line.starts_with("#define PRT_")).map(|line| (*line).to_owned());
     let mut all: BTreeSet<String> = constants.collect();
     let code = code.join(" ");
-    // The preamble is a comment of another kind.
+    // The preamble is a block comment, and the others are not.
     let code = code.split_once("*/").map_or(&*code, |(_, code)| code).replace("extern \"C\" {", " ");
     for declaration in statements(&code) {
         match declaration.strip_prefix("enum ").and_then(|rest| rest.split_once('{')) {

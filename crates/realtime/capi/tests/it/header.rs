@@ -49,7 +49,7 @@ fn config() -> Config {
         ..Config::default()
     };
     config.enumeration.rename_variants = RenameRule::QualifiedScreamingSnakeCase;
-    // Functions take them as plain integers, so that any value a caller passes can be refused.
+    // Functions take these types as plain integers, so that any value from a caller can be refused.
     let enums = [
         "status", "policy", "check", "severity", "next", "miss", "end", "measure", "overflow", "match", "level",
         "edges",

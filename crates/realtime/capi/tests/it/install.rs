@@ -158,7 +158,7 @@ fn the_program_ends_at_any_time(program: &Path) {
         assert!(child.wait().unwrap().success() && rest.contains(" releases: "), "{arguments:?}: {rest}");
         assert!(begun.elapsed().as_secs() < 50, "{arguments:?}");
     }
-    // Under nohup a hang-up does not end it.
+    // Under nohup, a hang-up must not end the program.
     let mut child = Command::new("nohup").arg(program).arg("60").stdout(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     for (begin, signal) in [("second 1: ", Signal::HUP), ("second 2: ", Signal::TERM)] {
@@ -186,7 +186,7 @@ fn the_shared_library_has_the_functions_of_the_map_and_no_other() {
     let mut exported: Vec<String> = symbols
         .lines()
         .filter_map(|line| line.split_whitespace().nth(2))
-        // The symbol of a version itself.
+        // The symbol of the version itself.
         .filter(|name| !name.starts_with("PUNCTUAL_RT_"))
         .map(str::to_owned)
         .collect();

@@ -125,7 +125,7 @@ const RUST_VALUES: &str = "AlarmsFull Applied Arg Arrival At Block Bridge Capaci
 fn each_name_of_rust_belongs_to_a_service() {
     let named: BTreeSet<String> = names(0).iter().map(|name| name.split("::").next().unwrap().to_owned()).collect();
     let exported = exported();
-    // `{A, B}` or `module::A`; modules are in lower case, and so are functions.
+    // Exports look like `{A, B}` or `module::A`. Modules and functions are in lower case.
     let words: Vec<&str> = exported.split(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != ':').collect();
     let is_module = |word: &str| word.ends_with("::");
     let words = words.iter().filter(|word| !word.is_empty() && !is_module(word));

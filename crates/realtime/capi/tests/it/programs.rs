@@ -100,7 +100,7 @@ fn the_periodic_example(language: &Language) {
         let [released, ran, skipped, pending, sum] = numbers[..] else { panic!("{text}") };
         assert_eq!(released, ran + skipped + pending, "{text}");
         assert!(released >= 200 && ran > 0, "{text}");
-        // The body has seen as many releases as were counted: n of them add up to n (n + 1) / 2 at least.
+        // The body has counted as many releases: for n of them the sum is at least n (n + 1) / 2.
         assert!(sum >= ran * (ran + 1) / 2 && (skipped > 0 || sum == ran * (ran + 1) / 2), "{text}");
         let report = String::from_utf8_lossy(&output.stderr);
         assert!(["PREEMPT_RT kernel", "SCHED_FIFO 10"].iter().all(|check| report.contains(check)), "{report}");

@@ -84,8 +84,8 @@ impl Source for Uio {
             return Err(Errno::IO);
         }
         let count = u32::from_ne_bytes(count);
-        // The counter wraps after 2^32 interrupts; the first value read does not include those before the device was
-        // opened.
+        // The counter wraps after 2^32 interrupts. The first value read would also include interrupts before the device
+        // was opened, so it counts as one event.
         let events = self.seen.map_or(1, |seen| u64::from(count.wrapping_sub(seen)).max(1));
         self.seen = Some(count);
         Ok(Arrival { at: None, events, lost: 0, value: 0 })

@@ -165,7 +165,7 @@ impl Drop for Log {
             if now != before {
                 (before, since) = (now, Instant::now());
             } else if since.elapsed() > STALLED {
-                // Nothing that a record refers to is read from now on.
+                // From now on, nothing that a record refers to is read.
                 return self.common.sources().all.clear();
             }
         }
@@ -191,7 +191,7 @@ impl Recorder {
         for (to, from) in kept.iter_mut().zip(args) {
             *to = *from;
         }
-        // DropNewest refuses nothing.
+        // DropNewest never fails.
         let _ = self.0.send(Record { at: monotonic(), level, text, args: kept, count: args.len().min(MAX_ARGS) as u8 });
     }
 
@@ -230,7 +230,7 @@ impl Sources {
         let mut lines: Vec<(Nanos, String)> = Vec::new();
         self.all.retain_mut(|(name, receiver, reported)| {
             let is_last = receiver.is_abandoned();
-            // What it recorded before its end is read after this.
+            // Its last records are read after this.
             fence(Acquire);
             // Only what is waiting now: a thread that records continuously must not keep others from being written.
             for record in (0..receiver.waiting()).map_while(|_| receiver.receive()) {
@@ -364,7 +364,7 @@ mod tests {
         let log = Log::start(Stalled(stalled)).unwrap();
         let mut recorder = log.recorder("a", 1).unwrap();
         recorder.record(Level::Info, "plain", &[]);
-        // Once it is taken out, the thread is in write().
+        // Once the record has been taken out, the thread is in write().
         while log.common.sources().all[0].1.waiting() > 0 {
             std::thread::yield_now();
         }

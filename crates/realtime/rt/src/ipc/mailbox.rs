@@ -111,7 +111,7 @@ impl<T> Mailbox<T> {
         inside.values.push_back(value);
         inside.counts.sent += 1;
         drop(inside);
-        // Outside the lock: the user's drop code, and the wakeup.
+        // The value's drop code and the wakeup run without the lock.
         drop(oldest);
         self.bell.ring(false);
         Ok(())

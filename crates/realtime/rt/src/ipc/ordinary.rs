@@ -12,8 +12,8 @@ pub(super) fn spawn<R: Send + 'static>(
     body: impl FnOnce() -> R + Send + 'static,
 ) -> io::Result<JoinHandle<R>> {
     std::thread::Builder::new().name(name.into()).spawn(move || {
-        // A reader that went away is an error of write(2), not the end of the program: C programs do not ignore SIGPIPE.
-        // Cannot fail for a valid signal.
+        // If the reader has closed its end, write(2) should fail instead of ending the program, because C programs do
+        // not ignore SIGPIPE. This cannot fail for a valid signal.
         let _ = uapi::block(&SignalSet::new(&[Sig::Pipe]));
         // Lowering the priority is always allowed. If the affinity cannot be widened, the thread stays on its creator's
         // CPUs.

@@ -37,7 +37,7 @@ struct Counts {
 
 impl Counts {
     fn get(&self) -> QueueCounts {
-        // The reader's count first, so that no value appears received before it was sent.
+        // Reads the reader's count first, so that no value appears to be received before it was sent.
         let received = self.receiver.taken.load(Relaxed);
         let s = &self.sender;
         QueueCounts {

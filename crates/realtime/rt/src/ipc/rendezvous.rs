@@ -182,11 +182,11 @@ impl<M, R> Rendezvous<M, R> {
     fn give_up(&self, place: usize) -> Result<(), SendError> {
         let mut state = self.state.lock()?;
         if matches!(state.places[place], Place::Received) {
-            // The receiver frees place and gate when it answers.
+            // The receiver frees the place and the gate when it answers.
             state.places[place] = Place::Abandoned;
             return Ok(());
         }
-        // Only the caller has ever waited at this gate, and the receiver unlocks it only under this lock.
+        // Only the caller has ever waited at this gate, and the receiver unlocks it only while holding the state lock.
         self.gates[place].reset();
         state.waiting.retain(|waiting| *waiting != place);
         let message = std::mem::replace(&mut state.places[place], Place::Free);
@@ -261,8 +261,8 @@ impl<M, R> Server<'_, M, R> {
             drop(state);
             drop(unwanted);
         } else {
-            // Owned since the message arrived. Unlocked under the state lock, so that a sender that gives up sees
-            // either state.
+            // The gate belongs to the receiver since the message arrived. It is unlocked under the state lock, so that
+            // a sender that gives up sees either state.
             let _ = self.rendezvous.gates[place].unlock();
         }
     }

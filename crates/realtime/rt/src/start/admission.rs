@@ -73,7 +73,7 @@ impl Admission {
         };
         let mut reserved = Vec::new();
         for (pid, tid, name) in machine.deadline_threads()? {
-            // It has ended meanwhile, or is one of schedutil's threads, whose parameters are not accounted for.
+            // The thread has ended meanwhile, or is one of schedutil's threads, whose parameters are not accounted for.
             let Some((Scheduling::Deadline { runtime_ns, period_ns, .. }, on)) = asked(tid) else { continue };
             if !on.and(&cpus).is_empty() && !name.starts_with("sugov:") {
                 reserved.push(Reservation { name, pid, runtime: runtime_ns, period: period_ns });

@@ -23,12 +23,12 @@ pub(super) fn isolated(machine: &Machine) -> Result<CpuList, String> {
 
 /// Returns why a CPU that no list contains may nevertheless be isolated; `None` if there is no doubt.
 pub(super) fn doubt(machine: &Machine) -> Option<String> {
-    // Version 1: without load balancing in the root, each group decides (cpusets(7)).
+    // cgroup v1: if load balancing is off in the root, each group decides for itself (cpusets(7)).
     let root = "/sys/fs/cgroup/cpuset/cpuset.sched_load_balance";
     if machine.read(root).is_ok_and(|text| text == "0") {
         return Some(format!("{root} is 0: control groups of version 1 may isolate CPUs, and are not examined"));
     }
-    // The kernel's root group has no cgroup.events, unlike the apparent root of a container.
+    // The kernel's root group has no cgroup.events; what looks like the root in a container has one.
     let inside = GROUPS.iter().find(|mount| machine.read(&format!("{mount}/cgroup.events")).is_ok())?;
     Some(format!("{inside} is not the root of the control groups (a container?): partitions outside are not visible"))
 }

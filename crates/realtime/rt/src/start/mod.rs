@@ -194,7 +194,7 @@ impl Rt {
     /// [`block_signals`]: crate::block_signals
     pub fn until_signal(&self) {
         let set = ending();
-        // Blocks them at least in this thread; if another thread receives the signal, it ends the program.
+        // Blocks the signals at least in this thread. If another thread receives one, it ends the program.
         let _ = uapi::block(&set);
         while uapi::wait(&set, None) == uapi::Waited::TimedOut {}
         self.stop();

@@ -91,7 +91,7 @@ impl Machine {
     pub(crate) fn deadline_threads(&self) -> Result<Vec<(u32, i32, String)>, String> {
         let mut found = Vec::new();
         for pid in self.names("/proc")?.iter().filter_map(|name| name.parse::<u32>().ok()) {
-            // It may have ended.
+            // The process may have ended.
             let tids = self.names(&format!("/proc/{pid}/task")).unwrap_or_default();
             found.extend(tids.iter().filter_map(|tid| {
                 let stat = self.read(&format!("/proc/{pid}/task/{tid}/stat")).ok()?;

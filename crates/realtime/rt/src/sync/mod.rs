@@ -27,7 +27,8 @@ fn sleep_while(word: &AtomicU32, expected: u32, until: Option<Nanos>) -> Result<
     let time = until.map(crate::clock::timespec);
     match futex::wait_bitset(word, futex::Flags::PRIVATE, expected, time.as_ref(), EVERY_BIT) {
         Err(Errno::TIMEDOUT) => Err(TimedOut),
-        // AGAIN: it has already changed. INTR: a signal. No other error is possible with a live word and a valid time.
+        // AGAIN: the word has already changed. INTR: a signal. No other error is possible with a live word and a valid
+        // time.
         _ => Ok(()),
     }
 }

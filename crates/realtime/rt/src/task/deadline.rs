@@ -97,8 +97,8 @@ where
         }
         let woke = monotonic();
         let given_up = activations.as_mut().and_then(|one| one.late(releases.next(), ended, woke)).map(|activated| {
-            // The last release before the server's period ends. One that comes less than the tolerance before the end
-            // is kept.
+            // Skips to the last release before the server's period ends. A release that comes less than the tolerance
+            // before the end is kept.
             let tolerance = activations.as_ref().map_or(0, |one| one.tolerance.0);
             releases.give_up(woke, activated + job.period.saturating_sub(Nanos(tolerance + 1)))
         });
@@ -139,7 +139,7 @@ where
         }
         sched_yield();
         let last = std::mem::replace(&mut woke, monotonic());
-        // The activation precedes the wakeup that reveals it.
+        // The activation is earlier than the wakeup that reveals it.
         releases.move_to(woke.min(last + job.period));
     }
 }
@@ -198,7 +198,7 @@ impl Activations {
     /// `None`. `ended` is the time at which the previous job ended.
     #[inline(always)]
     fn late(&mut self, scheduled: Nanos, ended: Nanos, woke: Nanos) -> Option<Nanos> {
-        // A job that ended after the release did not sleep, so there is no activation.
+        // If the job ended after the release, it did not sleep, and there was no activation.
         if woke <= scheduled + self.tolerance || ended > scheduled { None } else { self.judge(scheduled, woke) }
     }
 

@@ -71,7 +71,7 @@ where
             let not_resident = theirs.record.make_resident().err().map(|error| error.to_string());
             let prepared = prepare();
             let before = Before::read(&theirs);
-            // Nobody receives the answer only if the program itself is ending.
+            // Sending fails only if the program itself is ending.
             let applied = match attributes.apply_flags(flags) {
                 Ok(applied) => applied,
                 Err(refused) => {

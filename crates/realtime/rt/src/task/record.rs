@@ -137,7 +137,7 @@ impl Record {
     /// Creates empty counters. `period` is the time between releases; zero if they are not periodic.
     pub(crate) fn new(period: Nanos) -> Record {
         let words: Box<[AtomicU64]> = (0..USED.end + PAGE).map(|_| AtomicU64::new(0)).collect();
-        // It has that many words.
+        // The number of words is that of the array.
         let words = words.try_into().unwrap_or_else(|_| unreachable!());
         let record = Record { words, period: period.0 };
         for counts in [record.lateness(), record.execution(), record.given_up()] {
@@ -201,7 +201,7 @@ impl Record {
         add(self.number(Skipped), cycle.skipped + (1 - ran));
         self.number(Pending).store(cycle.pending, Relaxed);
         if self.period > 0 {
-            // The late release itself comes first if it did not run.
+            // If the late release itself did not run, it is the first one that was skipped.
             let largest = cycle.lateness().0.saturating_sub(ran * self.period);
             self.given_up().add_steps(largest, self.period, cycle.skipped + (1 - ran));
         }

@@ -108,7 +108,7 @@ impl Releases {
     /// `None`, and [`Releases::late`] must be called.
     #[inline(always)]
     pub(crate) fn on_time(&mut self, now: Nanos) -> Option<Cycle> {
-        // A wakeup before its release, which the kernel does not cause, would count as late here, and as on time in
+        // A wakeup before its release, which the kernel never causes, would count as late here and as on time in
         // `late`.
         if now.0.wrapping_sub(self.next) >= self.period || self.pending > 0 {
             return None;
@@ -277,7 +277,7 @@ mod tests {
                 prop_assert_eq!(releases.pending, cycle.pending);
                 prop_assert!(cycle.pending <= at_most);
                 prop_assert_eq!(*releases.target(), timespec(Nanos(releases.next)));
-                // Nothing due is left out: without pending releases, the next one is in the future.
+                // Nothing that is due is left out: without pending releases, the next one is in the future.
                 prop_assert!(cycle.pending > 0 || releases.next > now);
                 prop_assert!(releases.next + cycle.pending * period > now);
             }

@@ -149,7 +149,7 @@ impl<'a> PeriodicTask<'a> {
         let jobs = jobs(self.scheduling, self.yields, self.tolerance);
         let flags = SchedFlags { reclaim: self.reclaim, overrun_signal: jobs.is_some(), ..RESET };
         if jobs.is_some() {
-            // Cannot fail for a valid signal. The thread unblocks it for itself.
+            // Cannot fail for a valid signal. The thread unblocks the signal for itself.
             let _ = uapi::leave_overruns();
         }
         let ahead = Nanos::from_millis(1) + if jobs.is_some() { period } else { Nanos::ZERO };
@@ -280,7 +280,7 @@ mod tests {
             let allocated = allocation_counter::measure(|| {
                 run::<_, true>(&shared, &mut releases, 2_000, period.0, |cycle| {
                     if cycle.index % 50 == 0 {
-                        // Until five more are due, two more than can be caught up.
+                        // Until five more releases are due, two more than can be caught up.
                         while monotonic() < cycle.scheduled + Nanos::from_micros(320) {}
                     }
                     Next::Continue

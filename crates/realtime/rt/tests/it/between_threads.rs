@@ -173,13 +173,13 @@ fn who_gets_no_answer_gets_the_reason() {
     let (go, may_go) = mpsc::channel::<()>();
     scope(|s| {
         let server = rendezvous.serve().unwrap();
-        // Sent by the receiver itself.
+        // A message from the receiver itself.
         assert_eq!(rendezvous.send(0), Err(SendError::Deadlock));
-        // Not received in time: withdrawn.
+        // A message that is not received in time is withdrawn.
         let late = s.spawn(|| rendezvous.send_until(1, soon()));
         assert_eq!(late.join().unwrap(), Err(SendError::TimedOut));
         assert!(server.try_receive().unwrap().is_none());
-        // Received, and answered too late: no error, and the place is free again.
+        // A message that is received but answered too late is not an error, and its place is free again.
         let mut answered_late = 0;
         while answered_late < 3 {
             let late = s.spawn(|| rendezvous.send_until(2, soon()));
@@ -191,11 +191,11 @@ fn who_gets_no_answer_gets_the_reason() {
             request.reply(0);
             answered_late += 1;
         }
-        // Dropped without an answer.
+        // A request that is dropped without an answer.
         let dropped = s.spawn(|| rendezvous.send(3));
         drop(server.receive().unwrap());
         assert_eq!(dropped.join().unwrap(), Err(SendError::Unanswered));
-        // Never received.
+        // A message that is never received.
         let left = s.spawn(|| (go.send(()), rendezvous.send(4)).1);
         may_go.recv().unwrap();
         drop(server);

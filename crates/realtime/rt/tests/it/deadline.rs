@@ -35,7 +35,8 @@ fn the_first_release_finds_its_budget() {
     }
     late.sort_unstable();
     println!("first release: median {}, worst {}", Nanos(late[50]), Nanos(late[99]));
-    // Without its budget it would wait until the end of the period. A busy machine may be a millisecond late.
+    // Without its own budget, the task would wait until the end of the period. A busy machine may be a millisecond
+    // late.
     assert!(late[99] < period.0 / 2, "{late:?}");
 }
 
@@ -48,7 +49,7 @@ fn overruns_are_counted_and_given_to_the_task() {
     let task = rt.deadline("overruns", ms(2), ms(20), ms(20)).cycles(20).spawn(move |cycle| {
         theirs.fetch_add(cycle.overruns, Relaxed);
         if cycle.index == 5 {
-            // More than twice its runtime: throttled twice.
+            // More than twice the runtime, so it is throttled twice.
             spin(ms(50));
         }
         Next::Continue
@@ -107,7 +108,7 @@ fn what_does_not_fit_is_explained() {
     let now = Admission::read().unwrap();
     assert!(now.reserved.iter().any(|one| one.name == "holder"), "{now}");
     let fits = now.longest(period, period);
-    // Each reserves as much as one task can, until one does not fit.
+    // Each task reserves as much as a single task can, until one does not fit.
     let mut held = Vec::new();
     let refused = loop {
         match rt.deadline("filler", ms(50), period, period).spawn(|_| Next::Continue) {

@@ -49,7 +49,7 @@ fn it_compiles_and_runs_in_a_fresh_project() {
     let out = running.wait_with_output().unwrap();
     let (printed, warned) = (String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
     println!("{printed}\n{warned}");
-    // Without the privilege it reports what is missing in a sentence.
+    // Without the privilege the program reports what is missing in a sentence.
     if out.status.success() {
         assert!(ended.is_ok() && printed.starts_with("control, every 1.00 ms: "), "{printed}");
         assert!(printed.lines().count() <= 5, "{printed}");

@@ -102,7 +102,7 @@ proptest! {
         let (mine, fd) = Shared::<(f64, [i32; 3], bool, u64)>::create("test").unwrap();
         let theirs = Shared::<(f64, [i32; 3], bool, u64)>::from_fd(&fd).unwrap();
         for value in values {
-            // A new writer each time, as after a restart.
+            // A new writer for each value, as after a restart.
             mine.writer().unwrap().write(&value);
             let read = theirs.read().unwrap();
             prop_assert_eq!(read.0.to_bits(), value.0.to_bits());

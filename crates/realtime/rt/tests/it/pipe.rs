@@ -150,7 +150,7 @@ fn a_fifo_we_made_is_removed_and_one_that_was_there_is_taken_over_and_left() {
     assert!(matches!(error, NotOpened::InUse { .. }), "{error}");
     drop(bridge);
     assert!(!path.exists());
-    // As left by a killed run.
+    // A FIFO as left by a killed run.
     rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0).unwrap();
     let (mut end, bridge) = pipe::<Line, 2>(&*path, Overflow::DropNewest).unwrap();
     assert!(!bridge.made());
@@ -182,7 +182,7 @@ fn a_fifo_for_a_bridge_of_one_s_own_is_ours_alone_and_outlives_its_writers() {
     write_to(&path).write_all(b"d21").unwrap();
     let mut bytes = [0; 8];
     assert_eq!(rustix::io::read(&fifo, &mut bytes), Ok(3));
-    // Its writer has left, which is not an end of file.
+    // The writer has closed the FIFO, which is not an end of file here.
     assert_eq!(rustix::io::read(&fifo, &mut bytes), Err(rustix::io::Errno::AGAIN));
     drop(fifo);
     assert!(!path.exists());

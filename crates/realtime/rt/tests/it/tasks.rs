@@ -68,7 +68,7 @@ fn skipped_releases_are_exact() {
         assert_eq!(cycle.scheduled, finished_first(&seen) + Nanos(cycle.index * 100_000));
         assert_eq!(cycle.skipped, cycle.lateness().0 / 100_000);
     }
-    // Each stall of 5.5 periods makes the next wakeup at least 4.5 periods late, and its own release a deadline miss.
+    // Each stall of 5.5 periods makes the next wakeup at least 4.5 periods late, and misses its own deadline.
     let stalls = seen.iter().filter(|cycle| cycle.index % 100 == 50).count() as u64;
     assert!(counted.skipped >= 4 * stalls.saturating_sub(1) && counted.deadline_misses >= stalls);
     assert_eq!(counted.lateness.count(), counted.ran);
@@ -84,7 +84,7 @@ fn a_million_releases_are_exact() {
     for miss in [Miss::Skip, Miss::CatchUp { at_most: 4 }] {
         let truth = Arc::new([const { AtomicU64::new(0) }; 4]);
         let theirs = truth.clone();
-        // An independent count of the releases between this one and the previous one, which the body never saw.
+        // Counts independently the releases between this cycle and the previous one, which the body never saw.
         let mut next = 0;
         let task = rt.periodic("million", ORDINARY, period).on_miss(miss).cycles(1_000_000).spawn(move |cycle| {
             theirs[0].fetch_add(1, Relaxed);
@@ -281,7 +281,7 @@ fn an_alarm_rings_when_it_is_set() {
     let rung = monotonic();
     let (_, stats) = task.stop();
     assert!(rung >= first + Nanos::from_millis(9));
-    // Never early: the time stamp is the first expiration that the wakeup stands for.
+    // A wakeup is never early: its time stamp is the first of the expirations for which it stands.
     assert!(stats.events <= (monotonic() - first).0 / 1_000_000 + 1);
     assert_eq!(stats.latency.count(), stats.handled);
 }

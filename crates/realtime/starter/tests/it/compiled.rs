@@ -11,7 +11,7 @@ use std::time::Instant;
 fn the_loop_in_rust_prints_its_statistics() {
     let begun = Instant::now();
     let scratch = tempfile::tempdir().unwrap();
-    // The project has to be built within another workspace, too.
+    // The project must also build inside another workspace.
     std::fs::write(scratch.path().join("Cargo.toml"), "[workspace]\n").unwrap();
     let folder = scratch.path().join("my-loop");
     let library = Path::new(env!("CARGO_MANIFEST_DIR")).join("../rt").canonicalize().unwrap();

@@ -57,7 +57,7 @@ const PARAMETERS: &[(&str, &[Since])] = &[
             ("mips", (6, 14), (6, 17)),
             ("powerpc", (6, 4), (6, 6)),
             ("s390", (3, 18), (4, 1)),
-            // Stable releases of 4.9 to 4.18 took it over.
+            // Backported to stable releases of 4.9 to 4.18.
             ("x86", (4, 8), (4, 19)),
         ],
     ),
@@ -101,7 +101,7 @@ fn since(key: &str) -> Option<&'static [Since]> {
 /// Returns true for a parameter that only kernels for x86 have, or one of a module that only PCs use.
 pub(crate) fn is_x86_only(word: &str) -> bool {
     let of_module = ["i915.", "intel_idle.", "kvm_amd.", "kvm_intel."].iter().any(|begin| word.starts_with(begin));
-    // intel_iommu= exists on ia64, too, which Linux no longer supports.
+    // intel_iommu= also exists on ia64, which Linux no longer supports.
     of_module || key(word) == "intel_iommu" || since(&key(word)) == Some(X86)
 }
 

@@ -68,7 +68,8 @@ pub(crate) fn built(
     is_on: impl Fn(&str) -> Option<bool>,
 ) -> Option<(Built, String)> {
     let key = key(word);
-    // Of several entries the first that is not of a later release counts; without a release they leave it open.
+    // Of several entries, the first one that is not of a later release counts. If the release is unknown, so is the
+    // entry.
     let mut of_key = OPTIONS.iter().filter(|(name, ..)| *name == key);
     let is_off = |(_, options, _): &(&str, &[&str], Release)| options.iter().all(|name| is_on(name) == Some(false));
     let is_open = release.is_none() && of_key.clone().count() > 1 && !of_key.clone().all(is_off);

@@ -73,7 +73,7 @@ pub(crate) fn unknown(word: &str) -> Option<String> {
     }
     let sysctl = match SYSCTLS.contains(&key.as_str()) {
         true => Some(format!("kernel.{key}")),
-        // To the kernel this is the parameter of a module that does not exist.
+        // The kernel treats this as the parameter of a module that does not exist.
         false => (key.starts_with("kernel.") || key.starts_with("vm.")).then(|| key.clone()),
     }?;
     Some(format!(

@@ -30,7 +30,7 @@ impl Isolcpus {
         let mut rest = value;
         while rest.starts_with(|c: char| c.is_ascii_alphabetic()) {
             let (flag, after) = rest.split_once(',').unwrap_or((rest, ""));
-            // A flag without a comma after it is not a flag.
+            // A flag must be followed by a comma.
             let is_flag = rest.len() > flag.len();
             match FLAGS.iter().find(|(name, _)| *name == flag && is_flag) {
                 Some((_, since)) if !scope.is_before(*since) => found.flags.push(flag.to_owned()),
@@ -167,7 +167,7 @@ impl Isolation {
         let there = |cpus: &CpuList| possible.map_or_else(|| cpus.clone(), |possible| cpus.and(possible));
         let mut set: Vec<Type> = types.to_vec();
         if scope.is_before((4, 15)) {
-            // Each has a separate mask, which the last one overwrites.
+            // Each type has a separate mask, which the last parameter overwrites.
             let before = self.of.iter().find(|(of, old, _)| types.contains(of) && *old != cpus);
             if let Some((_, _, old)) = before {
                 let (name, new, old) = (key(word), scrub(word), scrub(old));
@@ -176,8 +176,8 @@ impl Isolation {
             }
             self.of.retain(|(of, ..)| !types.contains(of));
         } else {
-            // Until 5.17 one mask served all types (commit 04d4e665a609); a parameter that differs from it is ignored
-            // entirely.
+            // Until 5.17 all types shared one mask (commit 04d4e665a609), and a parameter that differed from it was
+            // ignored entirely.
             let is_one = scope.is_before((5, 18));
             let old = self.of.iter().find(|(of, old, _)| (is_one || types.contains(of)) && there(old) != there(&cpus));
             if let Some((_, _, old)) = old {

@@ -168,7 +168,7 @@ pub(super) fn is_listed(key: &str) -> bool {
 /// Returns true if the list of a release, or the lists of both its neighbours, contain the parameter.
 pub(crate) fn has(word: &str, release: Release) -> bool {
     let key = key(word);
-    // Of the releases 2.6 only the last one is listed.
+    // Only the last of the 2.6 releases is listed.
     let is_covered = LISTED[1] <= release && release <= LISTED[LISTED.len() - 1];
     let has = |Parameter { first, last, .. }: &Parameter| {
         first.is_none_or(|first| first <= release) && last.is_none_or(|last| release <= last)

@@ -37,7 +37,7 @@ pub(super) fn requests(words: &[(String, String)]) -> Vec<Request> {
             }
             false => one(origin, json!({ "cmdline": name }), &Want::OneOf(spellings(name, value)), absent),
         };
-        // Its words would be treated as separate parameters.
+        // The words within it would be treated as separate parameters.
         requests.push(match word.contains(|c: char| c.is_whitespace() || c == '"') {
             true => request.by_hand("set it manually: its quotes must reach both the boot loader and the kernel"),
             false => request.fix(word, "persist", json!({ "boot": { "add": word } })),

@@ -66,7 +66,7 @@ pub(super) fn one(origin: Origin, mut read: Value, want: &Want, absent: (&str, S
     let said = sentence(&origin.what);
     let mut cases = vec![case(json!({ "value": want.test() }), "PASS", format!("as in the profile: {said}"))];
     if let (Want::OneOf(texts), true) = (want, read.get("file").is_some()) {
-        // A file of choices lists all of them, the current one in brackets.
+        // A file with choices lists all of them, with the current one in brackets.
         let marked = texts.iter().map(|text| json!({ "value": { "present": true, "contains": format!("[{text}]") } }));
         cases.extend(marked.map(|when| case(when, "PASS", format!("as in the profile: {said}"))));
     }

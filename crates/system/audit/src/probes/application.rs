@@ -20,7 +20,7 @@ pub(super) const PROBES: &[Probe] = &[
     // Hard limit of the application's real-time priority; 99 if unlimited.
     Probe { name: "application-rtprio", with: &[], reads: &[&["/proc/*/limits"]], run: rtprio },
     Probe { name: "application-rt-threads", with: &[], reads: &[TASKS], run: threads },
-    // The application's real-time threads that may run outside the measured and the isolated CPUs.
+    // The application's real-time threads that may run on CPUs that are neither measured nor isolated.
     Probe { name: "application-strays", with: &[], reads: &[TASKS, STATUS, super::CPU_SET_READS], run: strays },
     // Page faults of all threads since they started.
     Probe { name: "application-major-faults", with: &[], reads: &[&["/proc/*/stat"]], run: major },

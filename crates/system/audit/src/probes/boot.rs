@@ -146,7 +146,7 @@ fn persisted(sight: &Sight, notes: &mut Notes) -> Result<Option<Persisted>, Gap>
         match sight.text(path, &mut unnoted) {
             Ok(text) => return Ok(Some(Persisted::new(path, &text, line_of(path, &text)))),
             Err(gap) if gap.cause == Cause::Absent => {}
-            // Which of the files this machine has is unknown.
+            // It is unknown which of these files the machine has.
             Err(gap) if gap.is_not_given() => {
                 return Err(noted(Gap::new("the boot loader's configuration", gap.cause), notes));
             }

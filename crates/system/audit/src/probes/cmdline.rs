@@ -17,28 +17,30 @@ const RELEASE: &str = "/proc/sys/kernel/osrelease";
 const POSSIBLE: &str = "/sys/devices/system/cpu/possible";
 
 pub(super) const PROBES: &[Probe] = &[
-    // Parameters from real-time guides, and near misses of parameters, that the kernel's log calls unknown.
+    // Parameters that the kernel's log calls unknown, if they are from real-time guides or close to the name of a
+    // parameter.
     Probe { name: "unknown-parameters", with: &[], reads: &[&[LOG]], run: unknown },
     // Sentences about words that look like mistakes.
     Probe { name: "near-misses", with: &[], reads: &[&[CMDLINE, LOG], CONFIG_READS], run: near_misses },
-    // Sentences about parameters that this kernel does not support, or that another one disables.
+    // Sentences about parameters that this kernel does not support, or that another parameter disables.
     Probe {
         name: "parameters-of-others",
         with: &[],
         reads: &[&[CMDLINE, LOG, ARCH, POSSIBLE], CONFIG_READS],
         run: of_others,
     },
-    // What words with variables stand for that may be any parameters.
+    // Words with variables, which may stand for any parameters.
     Probe { name: "command-line-unknown", with: &[], reads: &[&[CMDLINE]], run: variables },
-    // Tuning parameters whose support neither release nor configuration determines.
+    // Tuning parameters for which neither the release nor the configuration shows whether they are supported.
     Probe { name: "undecided-parameters", with: &[], reads: &[&[CMDLINE], CONFIG_READS], run: undecided },
-    // `yes` if the kernel's log reports unknown parameters, `no`, or `unknown` if the release is not given.
+    // `yes` if the kernel's log reports unknown parameters, otherwise `no`, or `unknown` if the release is not given.
     Probe { name: "unknown-parameters-reported", with: &[], reads: &[&[LOG], CONFIG_READS], run: reported },
     // Length in bytes, including the part beyond the kernel's limit.
     Probe { name: "command-line-length", with: &[], reads: &[&[CMDLINE]], run: length },
-    // `yes`, `close`, `no`; `far` if words with variables are unknown, but the others leave three quarters to them; if the limit is unknown `not-on-some` (32-bit Arm) or `not-on-most`, `close-on-some`.
+    // `yes`, `close` or `no`. `far` if words with variables are unknown, but the other words leave three quarters of
+    // the space to them. If the limit is unknown, `not-on-some` (32-bit Arm), `not-on-most` or `close-on-some`.
     Probe { name: "command-line-fits", with: &[], reads: &[&[CMDLINE, ARCH, RELEASE], CONFIG_READS], run: fits },
-    // Words, or their ends, beyond the kernel's limit.
+    // Words, or ends of words, beyond the kernel's limit.
     Probe { name: "command-line-cut", with: &[], reads: &[&[CMDLINE, ARCH, RELEASE], CONFIG_READS], run: cut_off },
     // The maximum length of a command line in bytes, by architecture and release.
     Probe { name: "command-line-limit", with: &[], reads: &[&[ARCH, RELEASE], CONFIG_READS], run: limit },
@@ -81,7 +83,7 @@ fn logged(sight: &Sight) -> Option<Vec<String>> {
 
 fn unknown(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     let found = logged(sight);
-    // The one line has them all.
+    // If the line was found, it has all of them.
     let missing = if found.is_some() { None } else { sight.log().missing.clone() };
     let mut many = Many { items: Vec::new(), missing };
     let listed = found.unwrap_or_default();

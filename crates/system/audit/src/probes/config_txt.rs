@@ -67,7 +67,7 @@ fn read(sight: &Sight, notes: &mut Notes) -> Result<Found, Gap> {
     let folder = crate::glob::folder_of(path);
     let mut missing = None;
     let mut settings = Settings::default();
-    // Not a model name if only config.txt is given: see `punctual_machine::Given`.
+    // If only config.txt is given, this is not a model name: see `punctual_machine::Given`.
     let model = Some(model).filter(|model| model != punctual_machine::Given::SOME_PI);
     settings.read(&text, model.as_deref(), &mut |name| match included(sight, &folder, name) {
         Ok(text) => Some(text),
@@ -135,7 +135,7 @@ fn stock_of(clocks: [u32; 5], key: &str) -> Option<u32> {
         "arm_freq" => Some(arm),
         "core_freq" => Some(core),
         "h264_freq" | "isp_freq" | "hevc_freq" => Some(blocks),
-        // Sets all clocks of the graphics processor.
+        // gpu_freq sets all clocks of the graphics processor.
         "gpu_freq" => Some(core.min(blocks).min(v3d)),
         "v3d_freq" => Some(v3d),
         "sdram_freq" => Some(sdram),
@@ -161,7 +161,7 @@ fn model(found: &Found) -> Option<&str> {
 
 /// Returns the largest clock that is certainly no more than the stock one of an unknown board.
 fn least_stock(found: &Found, key: &str) -> Option<u32> {
-    // Only a Raspberry Pi 2 of revision 1.2 and later models have 64-bit processors.
+    // Only later models have 64-bit processors, from the Raspberry Pi 2 revision 1.2 on.
     let is_64_bit = |line: &Line| matches!((line.key(), line.value()), ("arm_64bit", "1") | ("arm_control", "0x200"));
     let clock = stock_of(SLOWEST, key)?;
     Some(if key == "arm_freq" && found.lines.iter().any(is_64_bit) { 900 } else { clock })
@@ -171,7 +171,7 @@ fn stock(found: &Found, key: &str) -> Option<u32> {
     let model = model(found)?;
     let (_, clocks) = STOCK.iter().find(|(name, ..)| model.contains(name))?;
     let clock = stock_of(*clocks, key)?;
-    // Revision 1.4 and later.
+    // Boards of revision 1.4 and later.
     let is_boosted =
         clock == 1500 && found.lines.iter().any(|line| line.text == "arm_boost=1" && line.unless.is_empty());
     Some(if is_boosted { 1800 } else { clock })
@@ -186,7 +186,7 @@ fn clocks(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
                 let most = stock(&found, key).or_else(|| least_stock(&found, key).filter(|_| !is_min));
                 line.value().parse::<u32>().is_ok_and(|mhz| most.map_or(is_min, |most| mhz <= most))
             };
-            // The fastest models run at this clock.
+            // This is the clock of the fastest models.
             let may_be_stock = |line: &Line| {
                 let most = STOCK.iter().filter_map(|(_, clocks)| stock_of(*clocks, line.key())).max();
                 line.value().parse::<u32>().is_ok_and(|mhz| most.is_some_and(|most| mhz <= most))
@@ -261,7 +261,7 @@ fn core(found: &Found) -> Result<&'static str, Gap> {
     };
     let set = |key, all| -> Result<Option<u32>, Gap> { Ok(mhz(found, key)?.or(mhz(found, all)?)) };
     let (least, most) = (set("core_freq_min", "gpu_freq_min")?, set("core_freq", "gpu_freq")?);
-    // Whatever the UART needs, equal limits leave no choice.
+    // If both limits are equal, the clock is constant, whatever the UART needs.
     if least.zip(most).is_some_and(|(least, most)| least >= most) {
         return Ok("limits");
     }

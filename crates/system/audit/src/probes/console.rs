@@ -14,8 +14,8 @@ const IGNORED: &str = "/sys/module/printk/parameters/ignore_loglevel";
 const ARCH: &str = "/proc/sys/kernel/arch";
 
 pub(super) const PROBES: &[Probe] = &[
-    // Every console except virtual terminals, those without output and those without a driver in the kernel's
-    // configuration: UARTs of any driver, hypervisors' (hvc).
+    // All consoles except virtual terminals, those without output, and those without a driver in the kernel's
+    // configuration. They may be UARTs of any driver, or consoles of hypervisors (hvc).
     Probe { name: "serial-consoles", with: &[], reads: &[&[CONSOLES, CMDLINE, ARCH], CONFIG_READS], run: serial },
     // Consoles of the command line without a driver in the kernel's configuration.
     Probe { name: "consoles-without-driver", with: &[], reads: &[&[CMDLINE], CONFIG_READS], run: without_driver },
@@ -129,7 +129,7 @@ fn serial(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
         }
     };
     let consoles = sight.text(CONSOLES, &mut Notes::default()).ok();
-    // A list without any console is not evidence.
+    // A list without any console proves nothing.
     if let Some(text) = consoles.filter(|text| !text.is_empty()) {
         // `ttyS0                -W- (EC p a)    4:64` (Documentation/filesystems/proc.rst).
         text.lines().filter_map(|line| line.split_whitespace().next()).for_each(&mut add);

@@ -7,7 +7,7 @@ use crate::sight::{Notes, Sight};
 const CONSOLES: &str = "/proc/consoles";
 
 pub(super) const PROBES: &[Probe] = &[
-    // Consoles other than screens whose driver has no thread: without `N` among the flags in parentheses.
+    // Consoles, other than screens, whose driver has no thread: no `N` among the flags in parentheses.
     Probe { name: "legacy-consoles", with: &[], reads: &[&[CONSOLES]], run: legacy },
 ];
 

@@ -28,11 +28,11 @@ pub(super) const PROBES: &[Probe] = &[
     },
     // `yes` if isolcpus= isolates CPU 0, else `no`.
     Probe { name: "boot-cpu-isolated", with: &[], reads: ISOLCPUS, run: boot_cpu },
-    // Words as written.
+    // The words as they are written.
     Probe { name: "cpu-list-words", with: &[], reads: &[CMDLINE], run: list_words },
     // Sentences about isolcpus= that the kernel ignores.
     Probe { name: "isolcpus-wrong", with: &[], reads: ISOLCPUS, run: isolcpus_wrong },
-    // Sentences about parts of isolcpus= that take effect otherwise than intended, and about their effect.
+    // Sentences about parts of isolcpus= whose effect differs from what was intended, and about that effect.
     Probe { name: "isolcpus-doubtful", with: &[], reads: ISOLCPUS, run: isolcpus_doubtful },
     // The CPUs that isolcpus= excludes from load balancing, or `none`; absent without isolcpus=.
     Probe { name: "isolcpus-domain", with: &[], reads: ISOLCPUS, run: isolcpus_domain },
@@ -58,10 +58,10 @@ struct Lists<'a> {
 impl Lists<'_> {
     /// Returns the CPUs of the list `name`, and records errors in that list.
     fn get(&mut self, name: &str) -> Option<CpuList> {
-        // The first of several nohz_full= counts (kernel/sched/isolation.c, housekeeping_setup).
+        // Of several nohz_full=, the first one counts (kernel/sched/isolation.c, housekeeping_setup).
         let is_first = name == "nohz_full" && !self.scope.is_before((4, 15));
         let value = if is_first { first_parameter(self.line, name) } else { parameter(self.line, name) }?;
-        // Its handler is not there to reject a list.
+        // If the kernel lacks the parameter, nothing rejects its list.
         let (is_out, is_in) = match built(self.sight, name) {
             Some((found, _)) => (found == Built::Out, found == Built::In),
             None => (false, true),
@@ -76,7 +76,7 @@ impl Lists<'_> {
                 let cpus: CpuList = sets.into_iter().flatten().flat_map(|cpus| cpus.iter()).collect();
                 (!cpus.is_empty()).then_some(cpus)
             }
-            // Without a value it selects no CPU yet (kernel/rcu/tree_nocb.h).
+            // Without a value, rcu_nocbs does not select any CPU yet (kernel/rcu/tree_nocb.h).
             "rcu_nocbs" if value.is_empty() => None,
             "rcu_nocbs" => match offload_list(&value, self.scope) {
                 Ok(cpus) => Some(cpus),
@@ -100,7 +100,7 @@ impl Lists<'_> {
                 let list = if is_systemd { list::parse_systemd(&value) } else { list::parse(&value, self.scope) };
                 match list {
                     Ok(cpus) if !cpus.is_empty() => Some(cpus),
-                    // Linux before 6.18 takes an empty list (kernel/sched/isolation.c, housekeeping_setup).
+                    // Linux before 6.18 accepts an empty list (kernel/sched/isolation.c, housekeeping_setup).
                     Ok(_) => {
                         self.found.push(format!("{name}={} names no CPU", scrub(&value)));
                         None
@@ -258,12 +258,12 @@ fn contradictions(
     if possible.is_some_and(|possible| !isolated.is_empty() && possible.minus(&isolated).is_empty()) {
         found.push("every CPU is isolated, leaving none for the rest of the system".to_owned());
     }
-    // Of `all` the kernel keeps the boot CPU (kernel/sched/isolation.c, housekeeping_setup).
+    // With `all`, the kernel keeps the boot CPU as housekeeping CPU (kernel/sched/isolation.c, housekeeping_setup).
     let is_all = first_parameter(line, "nohz_full").is_some_and(|value| ["all", "0-N"].contains(&value.as_str()));
     if !is_all && isolation.tickless().is_some_and(|cpus| cpus.contains(CpuId(0))) {
         found.push("CPU 0 is in nohz_full=, but it is the timekeeping CPU".to_owned());
     }
-    // Without isolcpus= the isolated CPUs may be those of a cpuset partition.
+    // Without isolcpus=, a cpuset partition may provide the isolated CPUs.
     let is_known = asked.is_some() || known.is_some();
     if let Some(tickless) = of("nohz_full").filter(|list| is_known && !list.minus(&isolated).is_empty()) {
         found.push(format!("nohz_full has CPU {}, which isolcpus does not isolate", tickless.minus(&isolated)));
@@ -338,7 +338,7 @@ pub(super) fn idle_lists(sight: &Sight, line: &str) -> Vec<String> {
         let scope = scope(sight, line, possible.as_ref(), more);
         let mut lists = Lists { sight, line, scope, possible: possible.as_ref(), isolation, found: Vec::new() };
         let of: Vec<(&str, Option<CpuList>)> = NAMES.iter().map(|name| (*name, lists.get(name))).collect();
-        // Why the parameter as such has no effect is said elsewhere.
+        // A separate finding reports why the parameter has no effect at all.
         let is_built = !matches!(built(sight, "isolcpus"), Some((Built::Out, _)));
         let wrong = lists.isolation.wrong.iter().filter(|text| is_built && text.contains("isolates nothing"));
         let overruled = lists.isolation.overruled.iter().map(|(_, text)| text);
@@ -411,7 +411,7 @@ fn isolcpus_doubtful(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
 }
 
 fn isolcpus_domain(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
-    // Without SMP no kernel isolates a CPU. A machine whose CPUs are known shows which ones it has.
+    // Without SMP no kernel isolates a CPU. If the machine's CPUs are known, they decide that.
     let is_unseen = possible(sight, &mut Notes::default()).is_err_and(|gap| gap.is_not_given());
     let smp = sight.config().as_ref().map(|_| sight.option("SMP", &mut Notes::default()));
     let smp = smp.ok().filter(|_| is_unseen);

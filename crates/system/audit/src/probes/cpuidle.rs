@@ -18,9 +18,9 @@ const REQUESTS: &[&str] = &[DMA_LATENCY, "/sys/devices/system/cpu/cpu*/power/pm_
 pub(super) const PROBES: &[Probe] = &[
     // Enabled states of measured CPUs with an exit latency above `us`.
     Probe { name: "idle-states-above", with: &["us"], reads: &[STATES], run: states_above },
-    // Those of them that no latency request forbids.
+    // Those among these states that no latency request forbids.
     Probe { name: "idle-states-entered", with: &["us"], reads: &[STATES, REQUESTS], run: states_entered },
-    // The limit of all holders of /dev/cpu_dma_latency together, µs.
+    // The common limit of all holders of /dev/cpu_dma_latency, µs.
     Probe { name: "latency-request", with: &[], reads: &[&[DMA_LATENCY]], run: request },
     // `open` or `refused`, for this user.
     Probe { name: "latency-device", with: &[], reads: &[&[DMA_LATENCY]], run: device },

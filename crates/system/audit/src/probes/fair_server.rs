@@ -28,8 +28,8 @@ fn presence(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
         notes.add(SERVER, "there");
         return Reading::word("present");
     }
-    // The same code (kernel/sched/debug.c) creates the parent folder, so if the server is missing from it, the kernel
-    // lacks it. Until 5.13 (commit 8a99b6833c88) the scheduler's files were at the top level.
+    // The same code (kernel/sched/debug.c) creates the parent directory, so if the directory exists without the server,
+    // the kernel lacks it. Until 5.13 (commit 8a99b6833c88) the scheduler's files were at the top level.
     let lists = |folder: &str, file: &str| sight.names(folder).is_ok_and(|names| names.iter().any(|name| name == file));
     if lists(SCHED, "features") || lists(DEBUGFS, "sched_features") {
         notes.add(SERVER, "absent, although the scheduler's other files exist");

@@ -19,8 +19,8 @@ pub(super) const PROBES: &[Probe] = &[
     Probe { name: "governors", with: &[], reads: &[READS], run: governors },
     // Like `governors`, without policies of a fixed frequency.
     Probe { name: "governors-varying", with: &[], reads: &[READS], run: governors_varying },
-    // `driver` or `driver/preference` of each policy with governor powersave: some drivers then choose the frequency
-    // themselves.
+    // `driver` or `driver/preference` for each policy with the governor powersave, because some drivers then choose the
+    // frequency themselves.
     Probe { name: "powersave-drivers", with: &[], reads: &[READS], run: powersave_drivers },
 ];
 
@@ -30,7 +30,7 @@ pub(super) fn policies(sight: &Sight) -> Result<Vec<u32>, Gap> {
     let is_measured = |n: &u32| {
         let path = format!("{CPUFREQ}/policy{n}/affected_cpus");
         let list = sight.machine.read(&path);
-        // Separated by blanks (drivers/cpufreq/cpufreq.c, cpufreq_show_cpus).
+        // The list is separated by spaces (drivers/cpufreq/cpufreq.c, cpufreq_show_cpus).
         let list = list.text().map(|text| text.split_whitespace().collect::<Vec<_>>().join(","));
         let cpus = list.and_then(|list| list.parse::<CpuList>().ok()).filter(|cpus| !cpus.is_empty());
         cpus.is_none_or(|cpus| !cpus.and(&sight.context.cpus).is_empty())

@@ -8,7 +8,7 @@ use crate::sight::{Notes, Sight};
 const FOLDER: &str = "/sys/class/thermal";
 
 pub(super) const PROBES: &[Probe] = &[
-    // Percentage of idle time that each injects; at most 0 if it injects none.
+    // Percentage of idle time that each device injects; at most 0 if it injects none.
     Probe {
         name: "idle-injectors",
         with: &[],

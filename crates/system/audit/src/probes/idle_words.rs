@@ -11,9 +11,10 @@ const DRIVER: &str = "/sys/devices/system/cpu/cpuidle/current_driver";
 const CPUS: &str = "/proc/cpuinfo";
 
 pub(super) const PROBES: &[Probe] = &[
-    // Absent where no word is about idle states. `shallow`: no deeper than C1. `acpi`: acpi_idle with all states of the
-    // firmware, `acpi-some`: with some; `acpi-nomwait`: with those through I/O ports. `other`: limits that the driver here
-    // does not heed, `other-perhaps`: or may not. `some`: as far as the number says; `none`: no limit.
+    // Absent if no word concerns idle states. `shallow`: no deeper than C1. `acpi`: acpi_idle with all states of the
+    // firmware; `acpi-some`: with some of them; `acpi-nomwait`: with those entered through I/O ports. `other`: limits
+    // that this machine's driver ignores; `other-perhaps`: or may ignore. `some`: up to the given number; `none`: no
+    // limit.
     Probe { name: "idle-by-line", with: &[], reads: &[&[CMDLINE, DRIVER, CPUS], CONFIG_READS], run: by_line },
 ];
 

@@ -22,7 +22,7 @@ pub(super) const PROBES: &[Probe] = &[
     // Device interrupts since boot on the measured CPUs, in total.
     Probe { name: "interrupts-measured", with: &[], reads: &[TABLE], run: measured },
     Probe { name: "shared-interrupts", with: &[], reads: &[TABLE], run: shared },
-    // Interrupt threads that the scheduler runs before or level with the measuring task.
+    // Interrupt threads whose priority is at least that of the measuring task.
     Probe { name: "irq-threads-above", with: &[], reads: &[TASKS], run: threads_above },
     // Suitable priorities, by device and profile: `irq/24-eth0 (FIFO 50, pid 90) to 91`.
     Probe { name: "irq-thread-plan", with: &[], reads: &[TASKS, &["/sys/class/net"]], run: thread_plan },

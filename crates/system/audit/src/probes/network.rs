@@ -9,7 +9,7 @@ const READS: &[&str] = &[NETS, "/sys/class/net/*", "/sys/class/net/*/device/ueve
 pub(super) const PROBES: &[Probe] = &[
     // Interfaces with a device, and the driver: `eth0 (igb)`.
     Probe { name: "network-cards", with: &[], reads: &[READS], run: cards },
-    // Those connected by USB or radio, or with a driver known for high latency.
+    // Interfaces connected by USB or radio, or with a driver known for high latency.
     Probe { name: "network-cards-poor", with: &[], reads: &[READS], run: poor },
     Probe { name: "wifi-interfaces", with: &[], reads: &[READS], run: wifi },
     // `yes` if suspend and sleep are masked, else `no`.

@@ -24,7 +24,7 @@ pub(super) const NOCBS_CHECKED: Release = (5, 2);
 pub(super) fn offload_list(value: &str, scope: Scope) -> Result<CpuList, String> {
     match value.eq_ignore_ascii_case("all") {
         true if scope.is_before(NOCBS_CHECKED) => Err("`all` is supported since Linux 5.2".to_owned()),
-        // RCU parsed this word itself before bitmap_parselist() did.
+        // RCU itself handled this word before bitmap_parselist() did.
         true => list::parse(value, Scope { release: None, ..scope }),
         false => list::parse(value, scope),
     }

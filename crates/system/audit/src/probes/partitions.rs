@@ -17,9 +17,9 @@ const READS: &[&str] = &[
 ];
 
 pub(super) const PROBES: &[Probe] = &[
-    // Partitions with a measured CPU and others, between which the scheduler balances: `rt.slice (2-3)`.
+    // Partitions with a measured CPU and other CPUs, between which the scheduler balances load: `rt.slice (2-3)`.
     Probe { name: "balanced-partitions", with: &[], reads: &[READS], run: balanced },
-    // Such partitions without load balancing.
+    // Partitions like these, but without load balancing.
     Probe { name: "unbalanced-partitions", with: &[], reads: &[READS], run: unbalanced },
 ];
 
@@ -51,7 +51,7 @@ fn look(sight: &Sight, group: &str, wanted: &str, many: &mut Many) {
     let read = |file: &str| sight.text(&format!("{ROOT}/{group}/{file}"), &mut Notes::default());
     let state = match read("cpuset.cpus.partition") {
         Ok(state) => state,
-        // The group does not exist, or the controller is not enabled in it.
+        // The group does not exist, or the controller is not enabled in the group.
         Err(gap) if matches!(gap.cause, Cause::Absent | Cause::Failed(20)) => return,
         Err(gap) => return many.missing = Some(gap),
     };

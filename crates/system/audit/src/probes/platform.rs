@@ -15,7 +15,7 @@ const CMDLINE_TXT: &str = "/boot/firmware/cmdline.txt";
 const OS: &[&str] = &["/etc/os-release", "/usr/lib/os-release", "/etc/armbian-release", "/etc/rpi-issue"];
 
 pub(super) const PROBES: &[Probe] = &[
-    // The machine (`uname -m`), also if only parameters of one architecture show it.
+    // The machine (`uname -m`), even if only parameters of one architecture reveal it.
     Probe { name: "machine", with: &[], reads: &[&[ARCH, CMDLINE, CMDLINE_TXT]], run: machine },
     Probe {
         name: "raspberry-pi",
@@ -31,7 +31,7 @@ pub(super) const PROBES: &[Probe] = &[
         reads: &[&[ARCH, RELEASE, VERSION, CMDLINE, CMDLINE_TXT, MODEL, Given::BOARD], OS, CONFIG_READS],
         run: rt_kernel_source,
     },
-    // `yes` if the kernel is unknown, and a fragment of a configuration requests PREEMPT_RT.
+    // `yes` if the kernel is unknown and a configuration fragment requests PREEMPT_RT.
     Probe { name: "rt-fragment", with: &[], reads: &[&[VERSION], CONFIG_READS], run: rt_fragment },
 ];
 
@@ -54,7 +54,7 @@ fn machine_of(sight: &Sight, notes: &mut Notes) -> Result<String, Gap> {
     };
     let is_pi_file = sight.text(CMDLINE_TXT, &mut Notes::default()).is_ok();
     let words = sight.cmdline().map(|line| parameters(&line)).unwrap_or_default();
-    // Boot scripts of U-Boot add words to these, on boards that are hardly ever of x86.
+    // Boot scripts of U-Boot add words to these command lines, on boards that are hardly ever x86.
     let is_board =
         words.iter().any(|word| word == "${script}" || OF_BOARDS.iter().any(|begin| word.starts_with(begin)));
     let mut of_x86: Vec<&str> = words.iter().filter(|word| arches::is_x86_only(word)).map(String::as_str).collect();
@@ -108,7 +108,7 @@ fn source(arch: &str, of: Option<Distribution>, release: Option<(u32, u32)>) -> 
         (_, Some(Gentoo)) if matches!(arches::folder(arch), "x86" | "arm64") => "gentoo",
         ("x86_64" | "aarch64", Some(Rhel)) => "rhel",
         ("x86_64" | "aarch64", Some(Suse)) => "suse",
-        // The first Ubuntu with this kernel is 22.04, which has 5.15 and later.
+        // The first Ubuntu release with this package is 22.04, which has Linux 5.15 and later.
         ("x86_64" | "aarch64", Some(Ubuntu)) if release.is_some_and(|release| release < (5, 15)) => "ubuntu-old",
         ("x86_64" | "aarch64", Some(Ubuntu)) => "ubuntu",
         ("aarch64", Some(RaspberryPiOs)) => "raspberry-pi-os",

@@ -12,7 +12,7 @@ const CMDLINE: &str = "/proc/cmdline";
 const VERSION: &str = "/proc/sys/kernel/version";
 
 pub(super) const PROBES: &[Probe] = &[
-    // `expedited`, `callers` (which may expedite) or `normal`; absent if /sys/kernel reports the mode.
+    // `expedited`, `callers` (a caller may request expediting) or `normal`; absent if /sys/kernel reports the mode.
     Probe { name: "rcu-mode-by-line", with: &[], reads: &[&[NORMAL, CMDLINE, VERSION], CONFIG_READS], run: mode },
 ];
 
@@ -30,7 +30,7 @@ pub(super) fn mode(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
         Err(gap) => return Reading::gap(gap),
     };
     let is_since = |since| release(sight, &mut Notes::default()).is_ok_and(|(major, minor, _)| (major, minor) >= since);
-    // Whether the patched kernel accepts rcu_normal_after_boot=0 depends on the patch.
+    // Whether a patched kernel accepts rcu_normal_after_boot=0 depends on the patch.
     let is_asked = || sight.asked("rcupdate.rcu_normal_after_boot", &mut Notes::default()) != Ok(None);
     if is_rt && (!is_since((4, 9)) || (!is_since((5, 11)) && is_asked())) {
         return absent();

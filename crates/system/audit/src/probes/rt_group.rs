@@ -8,8 +8,8 @@ const GROUPS: &str = "/proc/self/cgroup";
 const MOUNTS: &str = "/proc/self/mounts";
 
 pub(super) const PROBES: &[Probe] = &[
-    // `given`: real-time tasks may run in this group; `zero`: sched_setscheduler(2) fails with EPERM; `off`: the kernel
-    // does not group real-time tasks; `not given`: only files of a machine are given.
+    // `given`: real-time tasks may run in this group. `zero`: sched_setscheduler(2) fails with EPERM. `off`: the kernel
+    // does not group real-time tasks. `not given`: only some files of a machine are given.
     Probe { name: "rt-group-budget", with: &[], reads: &[&[GROUPS, MOUNTS, "/sys/fs/cgroup/**"]], run: budget },
 ];
 

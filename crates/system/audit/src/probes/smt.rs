@@ -9,7 +9,7 @@ const ISOLATED: &str = "/sys/devices/system/cpu/isolated";
 pub(super) const PROBES: &[Probe] = &[
     // Measured CPUs with another online CPU on their core: `0,4`.
     Probe { name: "shared-cores", with: &[], reads: &[&[SIBLINGS]], run: shared },
-    // Those whose sibling is not isolated, so that any task may run on it.
+    // Those of them whose sibling is not isolated, so that any task may run on it.
     Probe { name: "shared-cores-open", with: &[], reads: &[&[SIBLINGS, ISOLATED]], run: shared_open },
 ];
 

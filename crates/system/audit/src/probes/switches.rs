@@ -14,13 +14,13 @@ const CMDLINE: &str = "/proc/cmdline";
 const VERSION: &str = "/proc/sys/kernel/version";
 
 pub(super) const PROBES: &[Probe] = &[
-    // Debugging that is enabled.
+    // Parameters that enable debugging.
     Probe { name: "debug-parameters", with: &[], reads: &[&[CMDLINE, VERSION], CONFIG_READS], run: debugging },
-    // Accounting that is enabled.
+    // Parameters that enable accounting.
     Probe { name: "accounting-parameters", with: &[], reads: &[&[CMDLINE]], run: accounting },
-    // Mitigations of processor vulnerabilities that are disabled.
+    // Parameters that disable mitigations of processor vulnerabilities.
     Probe { name: "mitigations-off", with: &[], reads: &[&[CMDLINE], CONFIG_READS], run: mitigations },
-    // Parameters that would disable mitigations, and that this release may have taken over from later ones.
+    // Parameters that would disable mitigations, and that this release may have from a backport.
     Probe {
         name: "mitigations-perhaps",
         with: &[],
@@ -46,7 +46,8 @@ pub(super) const PROBES: &[Probe] = &[
             )
         },
     },
-    // `no` if single files of a machine are given, and the processor's vulnerabilities are not among them; else `yes`.
+    // `no` if only some files of a machine are given and none of them shows the processor's vulnerabilities, otherwise
+    // `yes`.
     Probe {
         name: "vulnerabilities-given",
         with: &[],
@@ -199,7 +200,7 @@ fn mitigations(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     those(sight, "mitigations that are off", notes, |word| match key(word).as_str() {
         _ if unsupported(sight, word).is_some() || is_perhaps(sight, word) => false,
         "pti" | "nopti" if pti != Some(false) => false,
-        // The last of several counts.
+        // Of several occurrences the last one counts.
         name if word.contains('=') && parameter(&line, name).as_deref() != word.split_once('=').map(|(_, v)| v) => {
             false
         }
@@ -229,7 +230,7 @@ fn page_table_isolation(line: &str, release: Option<Release>) -> Option<bool> {
 
 fn skew_tick(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     match sight.asked("skew_tick", notes) {
-        // get_option() leaves 0 where it finds no number.
+        // get_option() stores 0 if it finds no number.
         Ok(Some(value)) => Reading::word(if values::number(&value).unwrap_or(0) != 0 { "yes" } else { "no" }),
         Ok(None) => Reading::gap(Gap::new("/proc/cmdline skew_tick", Cause::Absent)),
         Err(gap) => Reading::gap(gap),

@@ -9,7 +9,7 @@ use punctual_units::{CpuId, CpuList, Policy, Scheduling};
 const STATUS: &[&str] = &["/proc/*/task/*/status"];
 
 pub(super) const PROBES: &[Probe] = &[
-    // User tasks that the scheduler runs before or level with the measuring task, on a measured CPU.
+    // User tasks on a measured CPU whose priority is at least that of the measuring task.
     Probe { name: "user-rt-tasks", with: &[], reads: &[READS, STATUS, OWNER], run: user_tasks },
     // The same for kernel threads, without the stopper threads (migration/N, FIFO 99) that every kernel has.
     Probe { name: "kernel-rt-tasks", with: &[], reads: &[READS, STATUS], run: kernel_tasks },

@@ -116,7 +116,7 @@ impl Action {
             },
             Action::Sysctl { key, value } => format!("sudo sysctl -w {key}={value}"),
             Action::Boot { add, remove } => {
-                // An added parameter replaces a removed value.
+                // Adding a parameter replaces the value that is removed.
                 let name = |word: &str| word.split('=').next().unwrap_or_default().to_owned();
                 if let Some(word) = add.split_whitespace().find(|word| name(word) == *remove && word.contains('=')) {
                     return format!("kernel command line: replace `{remove}=` by `{word}`");

@@ -180,7 +180,7 @@ impl Rule {
     /// have the same text are equivalent.
     pub fn fix_of(&self, finding: &Finding) -> &Fix {
         let own = self.cases.iter().filter(|case| case.state == finding.state).filter_map(|case| case.fix.as_ref());
-        // Without FAIL, WARN or UNKNOWN no finding carries its fix.
+        // A finding has a fix only if its state is FAIL, WARN or UNKNOWN.
         let carries = matches!(finding.state, State::Fail | State::Warn | State::Unknown);
         let line = finding
             .fix

@@ -115,7 +115,7 @@ impl Sight<'_> {
         let found = match self.names(&folder) {
             Ok(names) => names.iter().any(|n| n == name),
             Err(gap) if gap.cause == Cause::Absent && folder != "/" => {
-                // A folder that does not exist contains nothing; its parent decides that.
+                // A directory that does not exist contains nothing. Its parent shows whether it exists.
                 return self.exists(&folder, notes).and_then(|above| match above {
                     Value::Text(word) if word == "no" => Ok(Value::Text(word)),
                     _ => Err(gap.expected()),

@@ -59,7 +59,7 @@ impl Sight<'_> {
         let source = format!("{CMDLINE} {name}");
         let cmdline = match self.cmdline() {
             Ok(cmdline) => cmdline,
-            // Given or not, it would have no effect.
+            // Whether it is given or not, the parameter would have no effect.
             Err(gap) if gap.is_not_given() && unsupported(self, name).is_some() => return Ok(None),
             Err(gap) => {
                 notes.add(&source, gap.cause.describe());

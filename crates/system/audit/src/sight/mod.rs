@@ -68,8 +68,7 @@ impl Notes {
 
 /// Shortens a text to one line without control characters.
 fn shorten(text: &str) -> String {
-    // A file may have megabytes, be a single word, and be evidence for a hundred rules: only the shown part is
-    // processed.
+    // A file may be megabytes long, a single word, and evidence for a hundred rules: only the shown part is processed.
     let mut before = ' ';
     let spaced = text.trim().chars().map(|c| if c.is_whitespace() { ' ' } else { c });
     let once = spaced.filter(|c| std::mem::replace(&mut before, *c) != ' ' || *c != ' ');

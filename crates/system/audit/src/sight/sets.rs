@@ -85,7 +85,7 @@ impl Sight<'_> {
                 for name in names(&folder)? {
                     let group = format!("{folder}/{name}");
                     let state = self.text(&format!("{group}/cpuset.cpus.partition"), &mut Notes::default());
-                    // No group, or without the controller. `isolated invalid (…)` is not a partition.
+                    // The group may not exist, or lack the controller. `isolated invalid (…)` is not a partition.
                     match state.as_deref() {
                         Ok("isolated") => {
                             let cpus =

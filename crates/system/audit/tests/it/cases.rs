@@ -212,7 +212,7 @@ fn every_rule_is_tested_both_ways_and_unread() {
     let mut missing = Vec::new();
     for file in files().iter().filter(|file| !elsewhere.contains(&format!("let id = \"{}\";", file.id))) {
         let has = |states: &[State]| file.test.iter().any(|case| states.contains(&case.state));
-        // A behaviour test is not a file: without permission for it, the rule is SKIP.
+        // A trial is not a file: without permission for it, the state is SKIP.
         let is_trial = file.test.iter().any(|case| case.trial.is_some() && case.tried.is_none());
         let unread: &[State] = if is_trial { &[State::Skip] } else { &[State::Blocked, State::Unknown] };
         let kinds: [(&str, &[State]); 3] = [

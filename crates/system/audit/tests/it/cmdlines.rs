@@ -89,7 +89,7 @@ fn lists_that_disagree_need_no_machine() {
         "ro isolcpus=2,3 nohz_full=2,3 rcu_nocbs=1,2 irqaffinity=0-3",
         &[(LISTS, State::Fail, "irqaffinity has CPU 2-3")],
     );
-    // It is unknown if the machine has these CPUs.
+    // It is unknown whether the machine has these CPUs.
     expect(named("ecimin"), &[(LISTS, State::Fail, "nohz=off")]);
     for name in ["huge", "stride", "franka", "igc", "jetson", "systemd", "qcom"] {
         expect(named(name), &[(LISTS, State::Skip, "")]);
@@ -235,7 +235,7 @@ fn configurations_of_other_releases_are_judged_as_theirs() {
 #[test]
 fn the_last_cpu_has_no_number_where_the_machine_is_not_known() {
     expect("ro isolcpus=domain,4-N", &[(FLAGS, State::Pass, "isolates CPU 4-N from load balancing")]);
-    // True with four CPUs, false with more.
+    // Correct on a machine with four CPUs, wrong with more.
     expect("ro isolcpus=2-3 nohz_full=2-N", &[(LISTS, State::Skip, "possible")]);
     expect("ro isolcpus=2-N irqaffinity=0-N", &[(LISTS, State::Fail, "irqaffinity has CPU 2-N, which is isolated")]);
     expect("ro isolcpus=2-3 nohz_full=all", &[(LISTS, State::Fail, "nohz_full has CPU")]);

@@ -38,7 +38,7 @@ fn filters_that_cannot_be_told_leave_it_open() {
     expect(text, Some(ZERO_2), "rpi-force-turbo", State::Warn, "");
     expect("[pi3]\nforce_turbo=1\n", Some(ZERO_2), "rpi-force-turbo", State::Warn, "");
     expect("[pi02]\nforce_turbo=1\n", Some(ZERO_2), "rpi-force-turbo", State::Pass, "");
-    // A section that contains none of the rule's settings leaves nothing open.
+    // A section without any setting of the rule does not matter.
     expect("force_turbo=1\n[EDID=x]\nhdmi_group=2\n", Some(PI_4), "rpi-force-turbo", State::Pass, "");
 }
 
@@ -69,7 +69,7 @@ fn what_is_no_overclocking_is_none() {
     expect("over_voltage=-2\n", None, "rpi-overclock", State::Pass, "");
     expect("force_turbo=1\nover_voltage=0\n", None, "rpi-force-turbo", State::Pass, "");
     expect("force_turbo=1\nover_voltage=2\n", None, "rpi-force-turbo", State::Fail, "");
-    // A Raspberry Pi 5 runs at 2400 MHz, and the first 64-bit model at 900 MHz.
+    // A Raspberry Pi 5 runs at 2400 MHz, the first 64-bit model at 900 MHz.
     expect("arm_freq=2000\n", None, "rpi-overclock", State::Skip, "the board, which decides the stock clocks");
     expect("arm_freq=2500\n", None, "rpi-overclock", State::Info, "arm_freq=2500");
     expect("arm_freq=900\narm_control=0x200\n", None, "rpi-overclock", State::Pass, "");

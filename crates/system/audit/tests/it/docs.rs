@@ -114,7 +114,7 @@ fn every_rule_file_fits_the_schema() {
         count += 1;
     }
     assert_eq!(count, Rules::embedded().iter().count());
-    // The check finds errors.
+    // The check must find errors.
     for wrong in [r#"{"id":1}"#, r#"{"id":"x","reads":{"a":{"file":"/x","list":"/y"}}}"#, "[]"] {
         assert!(check(&schema, &schema, &serde_json::from_str(wrong).unwrap(), "").is_err(), "{wrong}");
     }

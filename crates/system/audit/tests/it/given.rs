@@ -143,7 +143,7 @@ fn a_cut_configuration_leaves_open_what_it_cuts() {
 fn sections_of_config_txt_need_the_board_where_they_matter() {
     let text = "dtparam=audio=on\n[pi4]\narm_freq=2000\n[all]\ndtoverlay=disable-bt\n";
     let findings = audit(&[("config.txt", text)]);
-    // The clock is set for one board only, the display for none.
+    // The clock is set for one board only, the display for no board.
     expect(&findings, &[("rpi-overclock", State::Skip), ("rpi-hdmi-gpu", State::Pass), ("rpi-model", State::Info)]);
     let model = ("model", "Raspberry Pi 4 Model B Rev 1.4\0");
     expect(&audit(&[("config.txt", text), model]), &[("rpi-overclock", State::Info)]);
@@ -182,7 +182,7 @@ fn a_long_line_is_cut_where_its_kernel_cuts_it() {
     let long = line(2100);
     let (state, said) = of(&[("cmdline", &long)], "cmdline-length");
     assert!(state == State::Warn && said.contains("beyond 2047: ") && said.contains("isolcpus=2"), "{state:?} {said}");
-    // 64-bit Arm: what is cut off is not judged.
+    // On 64-bit Arm, the part beyond the limit is not judged.
     let (state, said) = of(&[("cmdline", &long), ("stock.config", STOCK)], "cmdline-length");
     assert!(state == State::Fail && said.contains("uses 2047") && said.contains("isolcpus=2"), "{state:?} {said}");
     let (state, _) = of(&[("cmdline", &long), ("stock.config", STOCK)], "cmdline-isolcpus-flags");
@@ -228,7 +228,7 @@ proptest! {
             .filter(|f| matches!(f.state, State::Unknown | State::Blocked))
             .map(|f| format!("{}: {}", f.id, f.summary))
             .collect();
-        // A number where `y` or `n` is expected answers nothing.
+        // A number in place of `y` or `n` determines nothing.
         prop_assert!(open.is_empty() || text.contains("=100\n") || text.contains("=m\n"), "{open:?}");
     }
 }
@@ -248,7 +248,7 @@ fn a_part_of_a_log_tells_what_it_names_and_nothing_else() {
 
     let known = "[    0.05] Unknown kernel command line parameters \"boot=live\", will be passed to user space.\n";
     expect(&audit(&[("dmesg", &log(known))]), &[("cmdline-unknown-params", State::Pass)]);
-    // Cut, and none: other words may be unknown.
+    // In a truncated or missing list, other words may be unknown.
     for line in ["[    0.05] Unknown kernel command line parameters \"boot=live nohz", ""] {
         expect(&audit(&[("dmesg", &log(line))]), &[("cmdline-unknown-params", State::Skip)]);
     }

@@ -62,7 +62,7 @@ fn what_is_no_raspberry_pi_is_judged_as_such() {
     assert!(is_other(&[("cmdline", "ro quiet intel_iommu=off isolcpus=2\n", line)]));
     assert!(is_other(&[("uEnv.txt", "enable_uboot_overlays=1\ncmdline=coherent_pool=1M\n", None)]));
     assert!(is_other(&[("config", "# Linux/x86 4.9.8 Kernel Configuration\nCONFIG_X86_64=y\n", None)]));
-    // Words that were copied from a guide for PCs.
+    // These words were copied from a guide for PCs.
     assert!(!is_other(&[("cmdline", "console=serial0,115200 root=/dev/mmcblk0p2 intel_pstate=disable\n", line)]));
     assert!(!is_other(&[("cmdline", "ro quiet isolcpus=2\n", line)]));
 }

@@ -67,7 +67,7 @@ fn kernel_preempt_rt() {
         id,
         State::Warn,
     );
-    // The release of this machine ends in -rt-amd64, which proves nothing.
+    // This machine's release ends in -rt-amd64, which proves nothing.
     let failed = expect(SERVER, &LOOP, &[(version, Ok("#1 SMP PREEMPT_DYNAMIC"))], id, State::Fail);
     assert_eq!(failed.severity, Severity::Fatal);
     assert!(failed.fix.is_some_and(|fix| fix.contains("linux-image-rt-amd64")));
@@ -175,7 +175,7 @@ fn cpu_idle_latency() {
     expect(SERVER, &LOOP, &[(request, Ok("\0\0\0\0"))], id, State::Pass);
     expect(SERVER, &LOOP, &[(request, Err(Read::Denied))], id, State::Warn);
     expect(SERVER, &LOOP, &[(request, Ok("short"))], id, State::Warn);
-    // 0 in a CPU's own file means no limit, n/a the strictest.
+    // 0 in a CPU's own file means no limit, n/a means the strictest one.
     expect(SERVER, &LOOP, &[(&own(0), Ok("n/a\n"))], id, State::Fail);
     expect(SERVER, &LOOP, &[(&own(0), Ok("n/a\n")), (&own(1), Ok("20\n"))], id, State::Pass);
     expect(PC, &LOOP, &[], id, State::Pass);
@@ -246,7 +246,7 @@ fn rogue_rt_task() {
     expect(SERVER, &LOOP, &[(path, Ok(&stat)), elsewhere[1].clone()], id, State::Pass);
     expect(SERVER, &Setting { cpus: "3", ..LOOP }, &[(path, Ok(&stat)), elsewhere[1].clone()], id, State::Fail);
     expect(SERVER, &LOOP, &[(path, Err(Read::Denied))], id, State::Blocked);
-    // Tasks that were seen count although others were not.
+    // Tasks that were seen count even if others were not.
     expect(CONTAINER, &LOOP, &[(path, Ok(&stat))], id, State::Fail);
     expect(CONTAINER, &LOOP, &[], id, State::Blocked);
     let deadline = r#"{"policy":"deadline","runtime_ns":100000,"deadline_ns":1000000,"period_ns":1000000}"#;

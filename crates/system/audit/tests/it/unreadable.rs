@@ -78,7 +78,7 @@ fn may_pass_without(rule: &str, path: &str, read: &Read) -> bool {
         return true;
     }
     match rule {
-        // It only needs to open the file.
+        // This rule only needs to open the file.
         "perm-cpu-dma-latency" => true,
         "mem-compaction" => path.ends_with("/compaction_proactiveness") && *read == Read::Absent,
         "kconfig-rt-group-sched" => path.ends_with("/cpu.rt_runtime_us") && *read == Read::Absent,
@@ -108,7 +108,7 @@ fn no_single_loss_turns_into_a_pass() {
         }
         for (n, (path, rules)) in readers.iter().enumerate() {
             let mut changed = machine.clone();
-            // Two losses for each path: most paths exist on several machines.
+            // Two kinds of loss per path suffice, because most paths exist on several machines.
             for loss in losses.iter().skip(n % 2).step_by(2) {
                 changed.set(path, loss.clone());
                 for (rule, before) in rules.iter().filter(|(rule, _)| !may_pass_without(rule, path, loss)) {
@@ -172,7 +172,7 @@ fn nothing_readable_is_no_pass() {
 fn refused_is_blocked() {
     let machine = Uniform { read: Read::Denied, list: Listing::Denied };
     for finding in Rules::embedded().audit(&machine, &context(Profile::ControlLoop)) {
-        // Not read because the caller did not offer it or the profile disables the rule.
+        // SKIP, because the caller did not offer it or the profile disables the rule.
         if finding.summary.contains(": needs ") || finding.summary.contains(": disabled for ") {
             assert_eq!(finding.state, State::Skip);
             continue;

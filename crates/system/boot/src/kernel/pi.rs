@@ -42,7 +42,7 @@ pub fn trial(view: &dyn Machine, kernel: &NewKernel) -> Result<Trial, Refusal> {
             Edit::write(format!("{folder}/{}/cmdline.txt", kernel.folder), line),
             Edit::write(path, settings(&config, kernel) + &watchdog),
         ],
-        // The argument of the reboot command selects the trial.
+        // The trial is selected by the argument of the reboot command.
         arm: None,
         reboot: Argv::new(["reboot", "0 tryboot"]),
         unattended: true,

@@ -120,7 +120,7 @@ mod tests {
         let trial = start(&files, PiBoot::Trial).unwrap();
         assert_eq!((trial.settings, trial.kernel.as_str(), trial.has_kernel), ("tryboot.txt", "rt/kernel8.img", true));
         assert_eq!((trial.overlays.as_str(), trial.cmdline.as_str()), ("rt/overlays/", "rt/cmdline.txt"));
-        // With the prefix there is no initramfs for the old kernel, so none is loaded.
+        // There is no initramfs with this prefix, so none is loaded.
         assert_eq!(trial.initramfs, None);
         let after = start(&files, PiBoot::Ordinary).unwrap();
         assert_eq!((after.settings, after.kernel.as_str()), ("config.txt", "kernel8.img"));

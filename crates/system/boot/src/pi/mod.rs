@@ -160,7 +160,7 @@ fn trial(view: &dyn Machine, boot: &Boot, change: &Change) -> Result<Trial, Stri
     Ok(Trial {
         words: words(&line),
         edits: vec![Edit::write(format!("{}/{}{TRIAL}", boot.folder, boot.prefix), line), Edit::write(path, tryboot)],
-        // The argument of the reboot command selects the trial.
+        // The trial is selected by the argument of the reboot command.
         arm: None,
         reboot: Argv::new(["reboot", "0 tryboot"]),
         unattended: true,

@@ -75,7 +75,7 @@ fn damage_to_one_copy_loses_nothing() {
 fn damage_to_both_copies_is_reported() {
     let whole = whole();
     for (what, bytes) in damaged(&whole) {
-        // Both copies had this content at some time.
+        // Both copies had this content at an earlier time.
         let is_earlier = bytes.is_empty() || whole.as_bytes().starts_with(&bytes) && bytes.ends_with(b"\n");
         assert_eq!(merge(Some(&bytes), Some(&bytes)).lost.is_empty(), is_earlier, "{what}");
     }

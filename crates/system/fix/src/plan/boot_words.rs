@@ -40,7 +40,7 @@ pub(super) fn wanted(
             return Err(format!("{name} is kept: the CPU plan for {profile} proposes it (--plan-cpus)"));
         }
         let is_there = |words: &Vec<String>| words.iter().any(|word| word.split('=').next() == Some(name));
-        // Several names in a rule may have the same cause.
+        // Several names in a rule may have the same reason.
         if running.as_ref().is_none_or(is_there) {
             if let Some(kept) = request.rules.kept(request.machine, request.context, name) {
                 return Err(kept.why);

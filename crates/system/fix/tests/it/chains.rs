@@ -132,7 +132,7 @@ fn a_kill_or_an_error_at_every_operation_on_every_root() {
     let request = words(&["isolcpus=2-3", "threadirqs"], &["quiet"]);
     let mut runs = 0;
     for (n, name) in roots().into_iter().enumerate() {
-        // Each root directory is used permanently and on trial, with every second fault.
+        // Each root directory is tested with permanent and trial changes, and with every second fault.
         for (m, how) in [How::ForGood, How::Trial].into_iter().enumerate() {
             let make = |root: &Path, kernel: &Kernel| of_words(root, kernel, &request, how);
             for fault in FAULTS.into_iter().skip((n + m) % 2).step_by(2) {
@@ -277,7 +277,7 @@ fn a_trial_is_told_kept_and_undone_on_every_root() {
         fix(rules, root.path(), &kernel, &plan, &i_know()).unwrap();
         let prepared = tried(&kernel).unwrap().unwrap();
         assert_eq!((&prepared.request, prepared.is_running), (&request, false), "{name}");
-        // The words that the boot loader adds remain first.
+        // Words that the boot loader adds still come first.
         reboot(root.path(), &kernel, &format!("{} {}", old.trim(), trial.words.join(" ")));
         assert!(tried(&kernel).unwrap().unwrap().is_running, "{name}: {:?}", trial.words);
         let taken = undo(&kernel, Path::new(JOURNAL), &[TRIAL_RULE.to_owned()]).unwrap();

@@ -60,7 +60,7 @@ impl World {
 #[test]
 fn what_is_lost_is_told_until_it_is_accepted() {
     let world = world();
-    // Here the change itself is damaged.
+    // This damages the record of the change itself.
     let mut bytes = world.whole.clone();
     let at = bytes.windows(9).position(|window| window == b"\"planned\"").unwrap();
     bytes[at] ^= 1;
@@ -77,7 +77,7 @@ fn what_is_lost_is_told_until_it_is_accepted() {
     assert!(kept == bytes && kept == std::fs::read(world.file("journal.damaged-1.copy")).unwrap());
     assert!(undo(&world.kernel, Path::new(JOURNAL), &[]).unwrap().is_complete());
     world.fix(&world.kernel).unwrap();
-    // Only what was lost at that time is accepted.
+    // Accepting a loss covers only what was lost at that time.
     let [mut one, two] = NAMES.map(|name| std::fs::read(world.file(name)).unwrap());
     assert_eq!(one, two);
     let at = one.len() - 10;
@@ -118,7 +118,7 @@ fn writing_damaged_copies_anew_may_be_cut_off() {
             let faulty = Faulty::new(&world.kernel, at, fault);
             let accepted = Journal::existing(&faulty, Path::new(JOURNAL)).unwrap().unwrap().accept_loss();
             let is_lost = !world.journal().lost().is_empty();
-            // If it is interrupted after its last write, the loss is accepted nevertheless.
+            // If accepting is interrupted after its last write, the loss is accepted nevertheless.
             assert!(!is_lost || accepted.is_err(), "{fault:?} at {at}");
             if faulty.count() <= at {
                 break;

@@ -180,7 +180,7 @@ fn of_input(input: &Path, profile: Profile, cpus: &str, ids: &[&str]) -> (BootWi
 #[test]
 fn a_busy_loop_loses_no_nohz_full() {
     let root = input("nohz-busy-poll");
-    // CPU 3 is not isolated, because the CPU plan determines which CPUs should be.
+    // CPU 3 is not isolated, because the CPU plan decides which CPUs should be.
     for ids in [&["kconfig-nohz-choice"][..], &[]] {
         let (boot, said) = of_input(&root, Profile::BusyPoll, "3", ids);
         assert!(!boot.line().contains("nohz_full"), "{}", boot.line());

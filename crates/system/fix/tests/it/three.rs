@@ -78,7 +78,7 @@ fn a_reboot_takes_values_and_leaves_files() {
     let world = ready();
     world.fix(&["sched-autogroup"], true, &FixOptions::default());
     *world.kernel.boot.borrow_mut() = "boot-2".into();
-    // The drop-in has set the value again.
+    // The drop-in file has set the value again.
     world.put(STAT, "0\n");
     let undone = world.undo();
     assert!(undone.is_complete(), "{undone:#?}");
@@ -90,7 +90,7 @@ fn a_reboot_takes_values_and_leaves_files() {
 #[test]
 fn a_finding_that_does_not_change_is_rolled_back() {
     let world = ready();
-    // The value that the rule examines does not change, whatever is written.
+    // The value that the rule examines stays the same, whatever is written.
     world.put("/sys/devices/system/cpu/cpufreq/policy0/scaling_governor", "schedutil\n");
     let before = tree(world.root.path());
     let path = PathBuf::from("/sys/devices/system/cpu/cpufreq/policy0/scaling_governor");
@@ -205,7 +205,7 @@ fn the_lockup_detectors_come_back_on_kernels_that_forget() {
     let plan = Plan { rules: vec![rule] };
     fix(world.rules, world.root.path(), &world.kernel, &plan, &FixOptions::default()).unwrap();
     assert_eq!(world.text("/proc/sys/kernel/watchdog"), "0\n");
-    // Any read makes the kernel forget that the detector was enabled.
+    // Any read makes this fake kernel forget that the detector was enabled.
     world.kernel.read(Path::new("/proc/sys/kernel/soft_watchdog")).unwrap();
     assert!(world.undo().is_complete());
     assert_eq!(
@@ -286,7 +286,7 @@ fn a_timer_that_cannot_tell_the_boot_waits_and_does_not_give_up() {
     let world = ready();
     let options = FixOptions { confirm_within_s: Some(300), ..FixOptions::default() };
     let fixed = world.fix(&["sched-autogroup"], true, &options);
-    // Before the time is over, and for some time after it.
+    // The boot ID cannot be read until the time is over, and for some time after that.
     world.kernel.bootless.set(200);
     let undone = guard(&world.kernel, Path::new(JOURNAL), fixed.set.unwrap()).unwrap().unwrap();
     assert!(undone.is_complete(), "{undone:#?}");

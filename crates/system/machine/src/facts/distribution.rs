@@ -93,7 +93,7 @@ pub fn kernels_distribution(machine: &dyn Machine, config: Option<&KernelConfig>
         |version: &String| VERSIONS.iter().find(|(part, _)| version.contains(part)).map(|(_, which)| *which);
     let by_version = || versions.iter().find_map(of_version);
     let by_option = || config.is_some_and(|config| config.has_on("GENTOO_LINUX")).then_some(Gentoo);
-    // Microsoft's kernel runs any distribution.
+    // Microsoft's WSL kernel runs any distribution.
     let by_system = || if release.contains("microsoft") { Some(Wsl) } else { of_system(machine) };
     by_system().or_else(by_name).or_else(by_version).or_else(by_option)
 }

@@ -39,7 +39,7 @@ pub(super) fn mode(machine: &dyn Machine, version: Option<&str>, config: Option<
     if let Some(active) = text(machine, "/sys/kernel/debug/sched/preempt").as_deref().and_then(bracketed) {
         return known_mode(active);
     }
-    // Up to 5.17 `uname -v` has only PREEMPT (commit 51d72596c870).
+    // Up to 5.17 `uname -v` contains only PREEMPT (commit 51d72596c870).
     let is_said = version?.split_whitespace().any(|w| w == "PREEMPT_DYNAMIC");
     let is_built = config.map(|config| config.get("PREEMPT_DYNAMIC"));
     if !is_said && is_built == Some(Setting::Off) {
@@ -83,7 +83,7 @@ fn built_in(version: &str, config: Option<&KernelConfig>) -> Option<String> {
     let config = config?;
     let modes =
         [("PREEMPT_NONE", "none"), ("PREEMPT_VOLUNTARY", "voluntary"), ("PREEMPT_LAZY", "lazy"), ("PREEMPT", "full")];
-    // The option names of a dynamic kernel in 5.16 (commit c597bfddc9e9), which has PREEMPT=y as well.
+    // In 5.16 a dynamic kernel uses these option names (commit c597bfddc9e9), and also has PREEMPT=y.
     let behaviour = [("PREEMPT_NONE_BEHAVIOUR", "none"), ("PREEMPT_VOLUNTARY_BEHAVIOUR", "voluntary")];
     let (_, mode) = behaviour.iter().chain(&modes).find(|(option, _)| config.is_on(option))?;
     let preemptible = version.split_whitespace().any(|w| w.starts_with("PREEMPT"));

@@ -49,7 +49,7 @@ fn the_line_of_a_boot_file_is_read() {
         given.add("/etc/default/grub", b"# a\nGRUB_TIMEOUT=5\nGRUB_CMDLINE_LINUX=\"isolcpus=2\"\n", said).unwrap();
         assert_eq!(given.read(CMDLINE).text(), Some("isolcpus=2"));
     }
-    // Without any word it is not a command line.
+    // A file without any word is not a command line.
     assert!(Given::new().add("uEnv.txt", b"#uname_r=x\n", Some(Kind::Cmdline)).is_err());
 }
 
@@ -249,7 +249,7 @@ fn the_name_of_the_kernels_file_has_release_and_architecture() {
     given.add("cmdline", line, None).unwrap();
     assert_eq!(given.read(RELEASE).text(), Some("3.10.0-862.el7.x86_64"));
     assert_eq!(given.read(ARCH).text(), Some("x86_64"));
-    // A configuration has its own.
+    // A configuration has a release of its own.
     given.add("config", CONFIG_TEXT.as_bytes(), None).unwrap();
     assert_eq!(given.read(RELEASE), Read::NotGiven);
     assert_eq!(given.read(ARCH).text(), Some("x86_64"));

@@ -110,7 +110,7 @@ fn a_fragment_decides_nothing_that_it_does_not_mention() {
         !config("CONFIG_A=y\n\n#\n# Timers\n#\nCONFIG_NO_HZ=y\n# end of Timers\n# CONFIG_C is not set\n").is_fragment()
     );
     assert!(!named("CONFIG_A=y\n# CONFIG_B is not set\n").is_fragment() && !config(WHOLE).is_fragment());
-    // In the order of names, with the options that are off first.
+    // Sorted by name, but with the disabled options first.
     let sorted = |line: &dyn Fn(u32) -> String| (100..200).map(line).collect::<String>();
     let off = sorted(&|at| format!("# CONFIG_A{at} is not set\n"));
     let on = sorted(&|at| format!("CONFIG_B{at}=y\n"));
@@ -141,7 +141,7 @@ fn of_a_choice_the_last_line_counts() {
 fn what_others_select_needs_no_line() {
     let part = config("CONFIG_PREEMPT_RT=y\n");
     assert_eq!((part.get("PREEMPT_RCU"), part.get("RCU_BOOST")), (Setting::Is("y".into()), Setting::Unknown));
-    // A whole file without a line for an option with a prompt was not made by Kconfig alone.
+    // If a complete file has no line for an option with a prompt, it was not written by Kconfig alone.
     let whole = config(&WHOLE.replace("# CONFIG_PREEMPT_RT is not set", "CONFIG_PREEMPT_RT=y"));
     assert_eq!((whole.get("PREEMPT_RCU"), whole.get("RCU_BOOST")), (Setting::Is("y".into()), Setting::Is("y".into())));
     let arm = |release: &str| config(&format!("# Linux/arm {release} Kernel Configuration\nCONFIG_ARM=y\n"));

@@ -167,7 +167,7 @@ fn endless_output_is_cut_off() {
     let board = Board::new().with_run(b"");
     board.program("bin/cat", "exec yes");
     assert!(board.met("fetch").contains("sent more than 1 MiB"));
-    // The maximum amount of output, each byte of which must be escaped.
+    // The maximum amount of output, of which each byte must be escaped.
     let board = Board::new().with_run(b"");
     fs::write(board.0.path().join("home/.cache/punctual/remote/jobs/job/code"), "0").unwrap();
     board.program("bin/head", "exec /usr/bin/head -c 4194304 /dev/zero");

@@ -58,7 +58,7 @@ fn a_file_comes_whole_over_a_link_that_is_cut_at_twenty_points() {
     let path = sshd.folder().join("kernel.tar");
     let bytes: Vec<u8> = (0_u32..6 << 20).flat_map(|n| n.wrapping_mul(2_654_435_761).to_le_bytes()).collect();
     fs::write(&path, &bytes).unwrap();
-    // Each connection breaks after a different number of bytes, except the last ones.
+    // Each connection, except for the last ones, breaks after a different number of bytes.
     let (proxy, cuts) = sshd.cutting(20, 9_000_000);
     let there = upload(&proxy, &path)
         .unwrap_or_else(|error| panic!("{error}; {} cuts", cuts.load(std::sync::atomic::Ordering::SeqCst)));

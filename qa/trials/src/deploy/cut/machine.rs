@@ -65,7 +65,7 @@ impl Machine {
         self.boots += 1;
         let is_up = |machine: &mut Machine| machine.marks().iter().any(|mark| mark == "up");
         self.until(BOOT, "its sshd was not started", is_up)?;
-        // Only the first boot needs it.
+        // Only the first boot needs this file.
         self.guest.tools.retain(|file| file.path != "packages.tar");
         let answers = Instant::now();
         while let Err(why) = self.shell("true") {

@@ -215,7 +215,7 @@ fn one(bench: &Bench, machine: &mut Machine, point: Point, cut: Cut, old: &str) 
     relay.die();
     let at = machine.at();
     kill(&mut child);
-    // A dead relay is dropped only when the machine is down.
+    // Unless the link is killed, the dead relay is dropped only when the machine is down.
     let relay = if cut.link == Link::Killed {
         drop(relay);
         None
@@ -304,7 +304,7 @@ fn last(bench: &Bench, machine: &mut Machine, old: &str) -> Result<(), String> {
     if kept.is_trial || kept.release != trial.release {
         return Err(format!("{} was committed, {} runs", trial.release, kept.release));
     }
-    // The kernel is running, so its files stay until the other one runs.
+    // This kernel is running, so its files stay until the other kernel runs.
     let _ = machine.punctual("rollback");
     machine.restart()?;
     let back = machine.boot()?;

@@ -1,4 +1,5 @@
-# A machine that answers over ssh until the host restarts it, and says on its console how far a deployment there is.
+# A machine that can be reached over ssh until the host restarts it, and that reports on its console how far a
+# deployment has come.
 tools=/run/lab/tools
 modprobe i6300esb
 network || exit 30
@@ -22,10 +23,10 @@ stage_of() {
   done < "$1"
   stage=recorded
 }
-# Without a process of its own: emulated, each costs the deployment time.
+# Starts no processes: in the emulator, each would slow the deployment down.
 at() {
   remote=/root/.cache/punctual/remote deploy=/var/lib/punctual/deploy
-  # What an earlier deployment left says nothing of this one before its command runs.
+  # Until the deployment's command runs, what an earlier deployment left says nothing about this one.
   if ! there $remote/jobs/deploy*; then
     if there $remote/up/*.tar; then now=sent
     elif there $remote/up/*.tar.part; then now=package
@@ -54,7 +55,7 @@ at() {
     sleep 0.4
   done
 ) &
-# For the host, over ssh: as an init would, but for what it keeps of its services.
+# The host calls this over ssh. Restarts as an init would, but does not stop services one by one.
 cat > $tools/restart <<'END'
 #!/bin/sh
 trap '' TERM HUP

@@ -158,8 +158,8 @@ impl Cycles {
             Kind::SchedWaking { task, .. } => self.waking(machine, event, task.tid),
             Kind::HrtimerStart { timer, .. } => {
                 let waiting = event.tid.and_then(|tid| self.followed.get_mut(&tid)).and_then(|f| f.waiting.as_mut());
-                // The first that it starts is its own: the scheduler's (budgets) follow, and the tick's are started in
-                // its interrupt.
+                // The first timer that the thread starts is its own. Timers of the scheduler (budgets) follow; those of
+                // the tick are started in its interrupt.
                 if let Some(waiting) = waiting.filter(|waiting| !waiting.has_timer && is_task(event)) {
                     (waiting.due, waiting.has_timer) = (machine.due(event.cpu, *timer), true);
                 }
@@ -270,7 +270,7 @@ impl Cycles {
         let missed = followed.missed.take();
         let known = machine.tasks.find(tid);
         let open = self.open.get_mut(&tid);
-        // A timer that it starts after its release is due later: read(2) of a timerfd sets it again.
+        // A due time in the future belongs to the next release: read(2) of a timerfd starts the timer again.
         let past = |due: &u64| *due <= event.t_ns;
         let due = waiting.due.filter(past).or(missed.filter(past)).filter(|_| open.is_none());
         let is_timed = open.as_ref().map_or(due.is_some(), |open| open.is_timed);
@@ -280,7 +280,7 @@ impl Cycles {
         let open = match open {
             Some(open) => open,
             None => {
-                // It did not have to sleep, or was woken on its way to.
+                // The thread did not have to sleep, or was woken on its way to sleep.
                 let release = due.or(taken.own.first().map(|first| first.at_ns)).unwrap_or(waiting.entered);
                 let new = Open {
                     release,
@@ -307,7 +307,7 @@ impl Cycles {
     /// Handles a thread that waited for its release, was woken and runs: a cycle begins.
     pub(super) fn is_released(&mut self, window: &Window, tally: &Tally) -> bool {
         let Some(followed) = self.followed.get_mut(&window.tid) else { return false };
-        // In the call, but after its release: for a lock of the kernel, say.
+        // A wakeup in the call but after the release, for example from a lock of the kernel, does not begin a cycle.
         let is_open = self.open.contains_key(&window.tid);
         let Some(waiting) = followed.waiting.as_mut().filter(|_| !is_open) else { return false };
         waiting.ran = window.t3;
@@ -321,7 +321,7 @@ impl Cycles {
         let open = Open {
             release,
             behind: waiting.entered.saturating_sub(release),
-            // From the call, or the release in it, to the sleep.
+            // From the call, or from a release within it, to the sleep.
             ran: waking.t0.saturating_sub(release.max(waiting.entered)),
             is_timed,
             cpu: window.cpu,

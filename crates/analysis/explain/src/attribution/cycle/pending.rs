@@ -99,7 +99,7 @@ impl Pending {
     /// Handles a wakeup of the waiting thread by thread `by`, or by an interrupt (0). Returns true if none of the known
     /// calls caused it.
     pub fn woken(&mut self, at_ns: u64, by: i32) -> bool {
-        // It slept again after the wakeup before.
+        // The thread has slept again since the previous wakeup.
         self.entries.retain(|entry| !entry.woke);
         let by = Some(by);
         let is_its = |entry: &&mut Entry| entry.is_open() && entry.released.by == by;
@@ -153,7 +153,7 @@ impl Pending {
         }
         match self.awaited.takes {
             Takes::All => {
-                // What came while it looked may be left; then the next wait does not sleep.
+                // What arrived while the thread checked may be left over; its next wait then does not sleep.
                 let is_there = |entry: &Entry| entry.woke || entry.returned.is_some_and(|returned| returned <= ran);
                 taken.own = self.entries.iter().filter(|entry| is_there(entry)).map(|entry| entry.released).collect();
                 self.entries.retain(|entry| !is_there(entry));

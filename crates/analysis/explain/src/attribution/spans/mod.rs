@@ -316,7 +316,7 @@ impl Spans {
         if out.state.letter == b'D' && !out.state.runnable() && out.owner.is_none() {
             return self.offer(Of::Blocked, ns, LEAST, || blocked(&out, Some(event.t_ns), options, on));
         }
-        // A thread that is woken was asleep, or had decided to sleep: its wait counts from there.
+        // A woken thread was asleep, or had decided to sleep; its wait counts from the wakeup.
         if out.woken.is_some() && out.owner.is_none() {
             return;
         }

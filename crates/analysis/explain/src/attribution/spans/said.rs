@@ -84,7 +84,7 @@ pub(super) fn preempted(
     let ns = event.t_ns.saturating_sub(out.t);
     let lost = Nanos(ns);
     if let Some(owner) = &out.owner {
-        // The lock's owner may lose the lent priority before the other one runs again.
+        // The lock's owner may lose the boosted priority before the waiter runs again.
         return format!(
             "{} waited{on} for {lost} for a lock that {} held (boosted by it: sched_pi_setprio)",
             who(options, &Task { prio: out.task.prio, ..*next }),
@@ -93,14 +93,14 @@ pub(super) fn preempted(
     }
     let stopper = out.by.comm.is_some_and(|comm| sentences::is_stopper(&comm.to_string()));
     let stopper = if stopper { ", the stopper of its CPU, which runs what others queue" } else { "" };
-    // The idle task preempts nobody.
+    // The idle task does not preempt any thread.
     let idle = out.by.tid == 0;
     let was = match out.state.letter {
         b'?' => "was off the CPU",
         _ if idle => "was runnable and did not run",
         _ => "was preempted",
     };
-    // The switch back may not know the priority that the other one had.
+    // The switch back may lack the priority that the switch away has.
     let task = Task { prio: next.prio.or(out.task.prio), ..*next };
     let at = On(on.0.map(|_| out.cpu).filter(|_| out.state.letter != b'?'));
     let by = match meanwhile {

@@ -118,7 +118,7 @@ impl Writer<'_> {
                 let inside = self.labels.delay.0 <= from && to <= self.labels.delay.1;
                 let mut span = self.span(now, (from, to), class);
                 match spans.last().filter(|last| same_thread(last, &span)) {
-                    // An interrupt on top of a culprit does not split it.
+                    // An interrupt on top of a culprit does not split the culprit's span.
                     Some(last) if on_top && inside && class.is_none() => span.cause = last.cause,
                     _ => {}
                 }

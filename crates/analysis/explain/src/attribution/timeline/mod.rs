@@ -108,7 +108,7 @@ impl Timelines {
 
     fn woken(&mut self, mut window: Window) {
         let Some((moments, victims)) = self.wanted_as(&window).filter(|_| self.work > 0) else { return };
-        // If the thread itself knew its due time more precisely, the first pass used that.
+        // The first pass used the thread's own due time if that was more precise.
         (window.waking.t0, window.waking.t1) = (moments.t0_ns.min(window.waking.t2), moments.t1_ns);
         window.t3 = window.t3.min(moments.t3_ns);
         let (machine, facts) = (&self.machine, &self.facts);

@@ -70,7 +70,7 @@ fn running(machine: &Machine, tid: i32, (start, end): (u64, u64)) -> Vec<(u64, u
         }
     }
     found.sort_unstable();
-    // It cannot be on two CPUs; if the trace contradicts that, no time counts twice.
+    // A thread cannot be on two CPUs. If the trace contradicts that, no time counts twice.
     let mut at = start;
     found.retain_mut(|(from, to)| {
         *from = (*from).max(at);

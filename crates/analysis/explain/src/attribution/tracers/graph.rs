@@ -14,7 +14,7 @@ pub(super) fn graph(call: &Call) -> String {
         format!("function_graph: {}() took {} on CPU {}{who}{wanted}", call.function, Nanos(call.ns), call.cpu);
     let mut at = call;
     let mut inside: Vec<&Call> = Vec::new();
-    // Descends until no callee has half of the time.
+    // Descends while one callee has at least half of the time.
     while let Some(next) = at.longest.as_deref().filter(|next| next.ns * 2 >= at.ns) {
         inside.push(next);
         at = next;

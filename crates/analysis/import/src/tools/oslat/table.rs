@@ -112,7 +112,7 @@ impl Table {
     }
 
     pub(super) fn width_ns(&self) -> u64 {
-        // The buckets begin at 0, or at the bias.
+        // Without a bias the buckets begin at 0, so the first edge is their width.
         let first = self.first.filter(|(_, omitted)| !omitted && !self.head.bias).map(|(edge, _)| edge);
         self.width.or(first).unwrap_or(self.unit_ns()).max(1)
     }

@@ -45,7 +45,7 @@ pub(super) fn clocks(shown: &str, lines: &[&str]) -> String {
     };
     let what = match () {
         () if !failed.is_empty() => String::new(),
-        // Both were read late.
+        // Both clocks were read late.
         () if late >= INTERVAL && apart < cs / 20.0 => format!(": the check came {late:.3} s late"),
         () if late >= INTERVAL => format!(
             ": either the check came {late:.3} s late and {other} wrapped or was not read, or one of the clocks is wrong"

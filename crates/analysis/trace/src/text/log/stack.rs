@@ -16,14 +16,14 @@ pub(super) fn place_asleep(lines: &[&str]) -> Option<String> {
 fn placed(lines: &[&str], with_guesses: bool) -> Option<String> {
     let at = counter(lines);
     let Trace { frames, modules, doubt } = frames(lines);
-    // Registers are certain.
+    // Registers are reliable, so guessed frames are not needed.
     let frames = if doubt == Some(GUESSES) && (at.is_some() || !with_guesses) { Vec::new() } else { frames };
     let doubt = doubt.filter(|_| !frames.is_empty());
     let mut frames = match interrupted(frames) {
         None => return at.map(|at| format!("in {at}")),
         Some(frames) => frames,
     };
-    // PowerPC: the link register has the caller, of which the stack may have no frame.
+    // PowerPC: the link register has the caller, for which the stack may have no frame.
     let link = lines.iter().find_map(|line| function(line.split_once("LR [")?.1)).filter(|_| at.is_some());
     if let Some(link) = link.filter(|link| at.as_ref() != Some(link) && frames.first() != Some(link)) {
         frames.insert(0, link);
@@ -45,7 +45,7 @@ fn placed(lines: &[&str], with_guesses: bool) -> Option<String> {
         Some(((n, what), _)) if n < FRAMES => format!(", {what}"),
         Some(((_, what), name)) => format!(", called by {name}, {what}"),
     };
-    // The module's function says more than the kernel's own ones that it calls.
+    // The module's function says more than the kernel functions that it calls.
     let module = frames.iter().position(|name| modules.iter().any(|(of, _)| of == name)).filter(|n| *n >= FRAMES);
     let module = module.filter(|_| under.is_empty()).and_then(|n| {
         let name = frames.get(n)?;
@@ -158,14 +158,14 @@ const STALE: &str = " (uncertain: this stack contains stale addresses)";
 fn frames(lines: &[&str]) -> Trace {
     /// Minimum number of frames that cannot be callers, from which a stack is known to contain stale addresses.
     const FEWEST: usize = 2;
-    // 32-bit ARM: `[<c0997424>] (__schedule) from [<c0997a94>] (schedule+0x50/0xa8)`, below no heading.
+    // 32-bit ARM: `[<c0997424>] (__schedule) from [<c0997a94>] (schedule+0x50/0xa8)`, without a heading.
     let is_arm = |line: &str| line.contains(") from [<");
     let start = lines.iter().position(|line| is_heading(line) || is_arm(line));
-    // The heading may be cut off; a frame alone may be another address in the report.
+    // The heading may be missing. A single frame may be another address in the report.
     let bare = || lines.windows(2).position(|two| two.iter().all(|line| is_frame(line)));
     let Some(start) = start.or_else(bare) else { return Trace::default() };
     let lines = lines.iter().skip(start).skip_while(|line| is_heading(line) && function(line).is_none());
-    // A module's name may stand in the next line.
+    // A module's name may be on the next line.
     let is_module = |line: &str| line.starts_with('[') && line.ends_with(']') && !line.contains("+0x");
     let mut trace = Trace::default();
     let mut guesses = Vec::new();
@@ -194,7 +194,8 @@ fn frames(lines: &[&str]) -> Trace {
     if trace.frames.is_empty() {
         (trace.frames, trace.doubt) = (guesses, Some(GUESSES));
     }
-    // Without marks, the whole stack was searched for addresses. A single one may follow a call that does not return.
+    // Without marks, the kernel searched the whole stack for addresses. A single one like this may follow a call that
+    // does not return.
     let is_stale = zeroes.len() >= FEWEST && zeroes.len() < trace.frames.len();
     match is_stale && !has_guesses {
         true => trace.doubt = Some(STALE),

@@ -258,7 +258,7 @@ fn a_stall_of_sched_ext_has_what_ran() {
     let own = dump.replace("class=rt", "class=ext");
     assert!(of(&own).contains("ran player[994], which the BPF scheduler schedules as well"), "{}", of(&own));
     assert!(of("runnable task stall (a[1] failed to run for 5.0s)\n").contains("what ran on its CPU is unknown"));
-    // A line of the dump is the first line of trace-cmd's reports.
+    // The dump contains a line that is also the first line of trace-cmd's reports.
     let error = crate::text::TextSource::new(dump.as_bytes(), std::io::empty(), crate::Options::default()).err();
     assert!(matches!(error, Some(crate::TraceError::Log { .. })), "{error:?}");
 }

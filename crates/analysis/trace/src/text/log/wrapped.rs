@@ -17,7 +17,7 @@ fn soft(head: &str) -> Vec<String> {
     for line in head.lines() {
         let line = line.trim_end();
         let line = line.strip_suffix("=0D").unwrap_or(line);
-        // A rule ends in several of them.
+        // A horizontal rule ends in several of these characters.
         let broken = line.strip_suffix('=').filter(|line| !line.ends_with('='));
         let (line, breaks) = broken.map_or((line, false), |line| (line, true));
         let line = line.replace("=3D", "=");
@@ -38,7 +38,7 @@ fn joined(lines: Vec<String>) -> Vec<String> {
         return lines;
     }
     let mut out: Vec<String> = Vec::new();
-    // Length of the last line, if it may go on.
+    // Length of the last line, if the next one may continue it.
     let mut last = None;
     for line in lines {
         let is_new = is_stamped(&line);
@@ -59,7 +59,7 @@ fn joined(lines: Vec<String>) -> Vec<String> {
 /// True for a line that begins with a time: `[   12.345678]`, `[Fri Sep  3 07:30:00 2021]`, `Sep  3 07:30:00 host`.
 fn is_stamped(line: &str) -> bool {
     const DIGITS: usize = 4;
-    // Patches and diffs mark lines.
+    // Lines of patches and diffs begin with a mark.
     let line = line.trim_start_matches(['+', '-']).trim_start();
     let line = line.strip_prefix('<').and_then(|line| line.split_once('>')).map_or(line, |(_, line)| line.trim_start());
     if let Some(inner) = line.strip_prefix('[').and_then(|line| line.split(']').next()) {

@@ -8,7 +8,7 @@ pub(super) fn runqslower(head: &str) -> Option<(String, &'static str)> {
     let is_head = |line: &str| line.find("COMM").zip(line.find("LAT(us)")).is_some_and(|(comm, lat)| comm < lat);
     let rows = head.lines().skip_while(|line| !is_head(line)).skip(1);
     let row = |row: &str| {
-        // The name may have blanks; with -P the previous thread and its ID follow.
+        // The name may contain spaces; with -P the previous thread and its ID follow.
         let words: Vec<&str> = row.split_whitespace().collect();
         let number = |n: usize| words.get(n)?.parse::<u64>().ok();
         let (at, tid, us) = (2..words.len()).find_map(|n| Some((n, number(n)?, number(n + 1)?)))?;
@@ -97,7 +97,7 @@ pub(super) fn totals(head: &str) -> Option<(String, &'static str)> {
     let of = total.or_else(|| column(&|name| name.starts_with("TOTAL")))?;
     let rows = head.lines().skip_while(|line| !is_head(line)).skip(1).filter_map(|line| {
         let words: Vec<&str> = line.split_whitespace().collect();
-        // The name may have blanks, and a remark may stand behind the row.
+        // The name may contain spaces, and a remark may follow the row.
         let at = (1..words.len()).find(|at| words.get(*at..at + columns.len()).is_some_and(are_numbers))?;
         let name = words.get(..at)?.join(" ");
         let figures: Vec<u64> =
@@ -149,7 +149,7 @@ pub(super) fn histograms(head: &str, is_cut: bool) -> Option<(String, bool)> {
     let mut begins = true;
     let mut lines = head.lines().map(str::trim).peekable();
     while let Some(line) = lines.next() {
-        // A mail client breaks the line before or in its bar.
+        // A mail client wraps the line before or inside its bar.
         let is_cut = line.starts_with('[') && bucket(line).is_none();
         let wrapped = lines.peek().filter(|_| is_cut).and_then(|next| bucket(&format!("{line} {next}")));
         lines.next_if(|_| wrapped.is_some());
@@ -168,7 +168,7 @@ pub(super) fn histograms(head: &str, is_cut: bool) -> Option<(String, bool)> {
                 of.buckets.push((format!("{range}{unit}"), count));
             }
         } else if line.ends_with(':') || line.contains('=') {
-            // A stamp may stand before the name.
+            // A time stamp may precede the name.
             let named = line.trim_end_matches(':');
             let name = named.split_whitespace().next_back().filter(|name| name.starts_with('@'));
             (label, begins) = (name.unwrap_or(named).to_owned(), true);

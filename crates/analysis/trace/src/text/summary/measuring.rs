@@ -223,7 +223,7 @@ fn latmus(head: &str) -> Option<String> {
 /// `# Break value: 51`.
 fn threads(head: &str) -> String {
     let value = |line: &str, key: &str| line.rsplit_once(key)?.1.split_whitespace().next()?.parse::<u64>().ok();
-    // A mail client broke the line before its last figure.
+    // A mail client wrapped the line before its last figure.
     let joined = head.replace("Max:\n", "Max: ");
     let rows = joined.lines().filter(|line| line.contains("T:"));
     let all = |part: &str| rows.clone().all(|row| row.contains(part));

@@ -16,7 +16,7 @@ fn words(line: &str) -> impl Iterator<Item = &str> {
 
 fn is_negative(word: &str) -> bool {
     let whole = word.split('.').next().unwrap_or(word);
-    // 18446744073709551615 ns and its thousandth, millionth, billionth.
+    // 18446744073709551615 ns, also shown in µs, ms or s.
     matches!(whole.len(), 11 | 14 | 17 | 20) && whole.starts_with("1844674407")
 }
 
@@ -40,7 +40,7 @@ pub(super) fn without(
                 false => words(&line).filter(|word| is_negative(word)).map(str::to_owned).collect(),
             };
             for word in found {
-                // The number of decimals stays.
+                // Keeps the number of decimals.
                 let decimals = word.split_once('.').map(|(_, decimals)| decimals.len());
                 let zero = decimals.map_or(by.to_string(), |n| format!("{by}.{}", "0".repeat(n)));
                 line = line.replace(&word, &zero);

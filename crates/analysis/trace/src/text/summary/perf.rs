@@ -26,7 +26,7 @@ fn latency(row: &str) -> Option<(f64, String)> {
 /// Reads the table of perf sched latency.
 pub(super) fn sched_latency(head: &str) -> Option<(String, &'static str)> {
     head.contains("Runtime ms").then_some(())?;
-    // A mail client breaks the wide rows.
+    // A mail client wraps the wide rows.
     let rows: Vec<&str> = head.lines().collect();
     let joined: String = rows.windows(2).map(|rows| rows.concat() + "\n").collect();
     let worst = worst(head, latency).or_else(|| worst(&joined, latency)).map(|(_, row)| row).unwrap_or_default();
@@ -139,7 +139,7 @@ pub(super) fn contention(head: &str) -> Option<(String, &'static str)> {
     };
     let mut joined: Vec<String> = Vec::new();
     for line in rows {
-        // A mail client breaks the row before its last column.
+        // A mail client wraps the row before its last column.
         match joined
             .last_mut()
             .filter(|last| !line.trim().is_empty() && line.split_whitespace().count() <= 2 && last.ends_with(' '))

@@ -43,7 +43,7 @@ pub(super) fn uftrace(head: &str) -> Option<(String, &'static str)> {
         let ended = if let Some(name) = body.strip_suffix(");").and_then(|body| body.split('(').next()) {
             Open { name: name.to_owned(), other: 0.0, preempted: (0, 0.0) }
         } else if let Some(name) = body.strip_prefix("} /* ").and_then(|rest| rest.split(" */").next()) {
-            // An end whose start is not in the text has unknown parts.
+            // If its start is not in the text, parts of the function are unknown.
             if stack.last().is_none_or(|top| top.name != name) {
                 continue;
             }

@@ -125,7 +125,7 @@ pub(super) fn biosnoop(head: &str) -> Option<(String, &'static str)> {
     let ends = ends.get(worst.who.as_str()).map(Vec::as_slice).unwrap_or_default();
     let apart = ends.windows(2).map(|two| (two.last().unwrap_or(&0.0) - two.first().unwrap_or(&0.0)) * 1e3);
     let (least, most) = apart.fold((f64::MAX, 0.0f64), |(least, most), ms| (least.min(ms), most.max(ms)));
-    // Only a thread that does one request after the other spends the rest of the time elsewhere.
+    // Only a thread that handles one request after the other spends the rest of the time elsewhere.
     let apart = if ends.len() > 2 && least > worst.ms {
         format!(
             "; its requests end {least:.2} to {most:.2} ms apart, and the rest of each interval passed outside the device"
@@ -151,7 +151,7 @@ pub(super) fn latencies(head: &str) -> Option<(String, &'static str)> {
         let at = words.iter().rposition(|word| COLUMNS.contains(word)).filter(|at| *at > 0)?;
         Some((*words.get(at)?, words.len() - 1 - at))
     })?;
-    // A name may have blanks; the columns behind the time are counted from the end of the row.
+    // A name may contain spaces; the columns after the time are counted from the end of the row.
     let rows = lines.filter_map(|line| {
         let words: Vec<&str> = line.split_whitespace().collect();
         let at = words.len().checked_sub(behind + 1).filter(|at| *at > 0)?;
@@ -176,7 +176,7 @@ pub(super) fn with_maximum(head: &str) -> Option<(String, &'static str)> {
     let max = columns.iter().position(|word| word.eq_ignore_ascii_case("max"))?;
     let rows = lines.filter_map(|line| {
         let words: Vec<&str> = line.split_whitespace().collect();
-        // The name may have blanks.
+        // The name may contain spaces.
         let (name, figures) = words.split_at_checked(words.len().checked_sub(columns.len())?)?;
         let is_row = !name.is_empty() && figures.iter().all(|figure| figure.parse::<f64>().is_ok());
         is_row.then_some((figures.get(max)?.parse::<f64>().ok()?, name.join(" "), figures.join(" ")))

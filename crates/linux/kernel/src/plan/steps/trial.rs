@@ -5,7 +5,7 @@ use crate::plan::{Estimate, Loader, Situation, Source, Step};
 use punctual_boot::Kind;
 
 pub fn of_built(at: &Situation, source: &Source) -> Vec<Step> {
-    // A machine that was not examined may have one of these.
+    // If the loader was not examined, it may be one of these.
     let is_known = match at.loader.kind() {
         Some(Kind::GrubDebian) => !owned::is_suse(at),
         Some(Kind::RaspberryPi | Kind::Extlinux) => true,

@@ -118,7 +118,7 @@ proptest! {
                 prop_assert_eq!(world.inbox.released(), world.ran + world.skipped);
             }
         }
-        // Receives everything in transit and sends nothing more.
+        // Receives everything that is in transit; nothing more is sent.
         while world.receive(now).is_some() || !world.way.is_empty() {}
         world.mail.close();
         let sent = world.recorded.map_or(0, |first| world.sent - first);
@@ -173,7 +173,7 @@ fn a_receiver_ten_periods_late_has_skipped_nine() {
     (0..10).for_each(|n| world.send(n * PERIOD, false));
     let wakeup = world.receive(9 * PERIOD + 1).unwrap();
     assert_eq!((wakeup.latency(), wakeup.skipped), (9 * PERIOD + 1, 9));
-    // The others leave the queue but are already accounted for.
+    // The other messages leave the queue, but are counted already.
     assert!((0..9).all(|_| world.receive(10 * PERIOD).is_none()));
     assert_eq!((world.inbox.released(), world.inbox.remarks(&world.mail).lost), (10, 0));
 }

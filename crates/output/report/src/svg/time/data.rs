@@ -132,7 +132,7 @@ impl History {
     }
 
     fn add(&mut self, cpu: CpuId, (start, end): (u64, u64), max: u64) {
-        // An application's maxima are of a thread, not of a CPU.
+        // An application's maxima belong to a thread, not to a CPU.
         let own = self.latency.iter_mut().find(|(c, _)| *c == cpu || self.value.is_some());
         let series = own.map_or(&mut self.rest, |(_, series)| series);
         series.add(start, end, max as f64);

@@ -20,7 +20,7 @@ pub fn phases(canvas: &mut Canvas, figures: &Figures, x: &Scale, (top, bottom): 
     let stretches = figures.recording.run.phases.iter().flat_map(|p| p.stretches().into_iter().map(move |s| (p, s)));
     let mut stretches: Vec<_> = stretches.collect();
     stretches.arrange_by_key(|(_, (from, _))| *from);
-    // The quantities of an application have the same stretches.
+    // All quantities of an application have the same stretches.
     stretches.dedup_by_key(|(phase, stretch)| (*stretch, phase.value.is_some()));
     for (n, (phase, (from, to))) in stretches.into_iter().enumerate() {
         let from = x.at(from as f64);

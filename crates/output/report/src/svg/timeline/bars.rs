@@ -80,7 +80,7 @@ impl<'a> Bars<'a> {
         let mut drawn = f64::MIN;
         for span in lane.spans.iter().take(SPANS).filter(|s| !rows.concat().contains(&s.kind)) {
             let (from, to) = (self.view.at(span.start_ns), self.view.at(span.end_ns));
-            // Only the first of several spans within a pixel of the magnified drawing is drawn; causes are always
+            // Of several spans within a pixel of the magnified drawing, only the first is drawn; causes are always
             // drawn.
             if to - drawn >= APART || span.cause.is_some() {
                 self.below(span, from, to);

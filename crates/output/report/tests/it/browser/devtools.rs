@@ -28,7 +28,7 @@ impl Browser {
     /// Starts a headless browser with an empty profile below `folder`, and one empty page.
     pub fn start(folder: &Path) -> Browser {
         let profile = folder.join("profile");
-        // The protocol uses the descriptors 3 and 4.
+        // The DevTools protocol uses descriptors 3 and 4.
         let line = "exec chromium --headless=new --no-sandbox --disable-gpu --hide-scrollbars --no-first-run \
                     --remote-debugging-pipe --user-data-dir=\"$0\" about:blank 3<&0 4>&1 </dev/null >/dev/null 2>&1";
         let mut child = Command::new("sh")

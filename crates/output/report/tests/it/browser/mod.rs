@@ -103,7 +103,7 @@ fn values_are_read_lines_are_hidden_and_charts_magnified() {
     let files = files(&folder);
     let file = |wanted: &str| files.iter().find(|(name, _)| *name == wanted).map(|(_, file)| file.clone()).unwrap();
     browser.open(&file("run"), DESKTOP);
-    // With the pointer: each line that has a step at that place is reported with its count.
+    // With the pointer, each line that has a step at that place is reported with its count.
     let spot = "(() => { const b = document.querySelector('.front svg').getBoundingClientRect(); return b.left + b.width * .3; })()";
     let (x, y) = (
         browser.number(spot),
@@ -113,7 +113,7 @@ fn values_are_read_lines_are_hidden_and_charts_magnified() {
     let tip = browser.eval("document.querySelector('.hover').innerText");
     let tip = tip.as_str().unwrap();
     assert!(tip.contains("µs – ") && tip.contains("cpu, CPU 1: "), "{tip}");
-    // The pointer must find the counts of a row of the table.
+    // The pointer must show the counts of a row of the table.
     let same = browser.eval(
         "(() => {
             const table = [...document.querySelectorAll('h3')].find(h => h.textContent === 'cpu').nextElementSibling
@@ -126,7 +126,7 @@ fn values_are_read_lines_are_hidden_and_charts_magnified() {
         })()",
     );
     assert_eq!(same[0], same[1], "{tip}");
-    // Lines are hidden by load and by CPU.
+    // The legend hides lines by load and by CPU.
     let lines = "[...document.querySelectorAll('.front .broad path[data-v]')].filter(p => getComputedStyle(p).display !== 'none').length";
     let all = browser.number(lines);
     browser.eval("document.querySelectorAll('.front .legend button')[1].click()");
@@ -135,7 +135,7 @@ fn values_are_read_lines_are_hidden_and_charts_magnified() {
     assert_eq!(browser.number(lines), all / 4.0);
     browser.eval("document.querySelectorAll('.front .legend button[aria-pressed=false]').forEach(b => b.click())");
     assert_eq!(browser.number(lines), all);
-    // Hundreds of interrupts in a timeline are one path.
+    // Hundreds of interrupts in a timeline are drawn as one path.
     browser.eval("document.querySelector('.timeline .broad .spans').scrollIntoView({ block: 'center' })");
     let middle = "(() => { const s = document.querySelector('.timeline .broad .spans'), m = s.getScreenCTM(),
         [, x, y, to] = s.getAttribute('d').match(/M(\\S+) (\\S+)H([\\d.]+)/).map(Number);

@@ -109,7 +109,7 @@ impl Fifo {
     /// [`NotOpened`]: another program uses it, it is not a FIFO, or a system call failed.
     pub fn open(at: impl Into<At>) -> Result<Fifo, NotOpened> {
         let path = at.into().path();
-        // Another program may just be ending and removing the FIFO that was opened here; then retry.
+        // Another program that is ending may remove the FIFO that was opened here; then this is tried again.
         for _ in 0..8 {
             if let Some(fifo) = Fifo::try_open(&path)? {
                 return Ok(fifo);
@@ -126,7 +126,7 @@ impl Fifo {
             Err(Errno::EXIST) => false,
             Err(source) => return Err(refused("mknod")(source)),
         };
-        // Checked before opening, because opening a device can have side effects.
+        // Checked before opening, because opening a device may have side effects.
         match statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => is_fifo(path, &stat)?,
             Err(Errno::NOENT) => return Ok(None),

@@ -120,7 +120,7 @@ impl Decoder {
                     at = at.saturating_add(used).min(self.input.len());
                     break Some(frame);
                 }
-                // A parser that consumes nothing would loop forever.
+                // If the parser consumes nothing, skips one byte, or this would loop forever.
                 Parsed::Frame(_, used) | Parsed::Malformed(used) if at < self.input.len() => {
                     at = at.saturating_add(used.max(1)).min(self.input.len());
                     self.malformed += 1;

@@ -132,7 +132,7 @@ impl<T> RtReceiver<T> {
     /// Makes the eventfd ([`AsFd`]) unreadable until the next frame arrives. To wait with poll(2): call this, then
     /// [`RtReceiver::receive`] until it returns `None`, then poll.
     pub fn clear(&self) {
-        // EAGAIN: it was not readable.
+        // EAGAIN means that it was not readable.
         let _ = read(&self.common.event, &mut [0u8; 8]);
     }
 
@@ -167,7 +167,7 @@ impl<T> RtSender<T> {
         let counts = self.sender.counts();
         self.common.dropped.store(counts.dropped, Relaxed);
         self.common.refused.store(counts.refused, Relaxed);
-        // The bridge sets `asleep` before it checks the ring once more, so one of the two sees the other's store.
+        // The bridge sets `asleep` before it checks the ring again, so one of the two sees the other's store.
         fence(SeqCst);
         if self.common.asleep.load(Relaxed) && self.common.asleep.swap(false, Relaxed) {
             wake(&self.common.event);
