@@ -21,6 +21,9 @@ pub(super) fn new(machine: &Machine, window: &Window, facts: &Facts, tally: &Tal
     if window.end == End::Header {
         cut(machine, window, &mut causes);
     }
+    if is_unseen(machine, window) {
+        unseen(machine, window, &mut causes);
+    }
     around(machine, window, &mut causes);
     stood(machine, window, &mut causes);
     preemptible(machine, window, &mut causes);
@@ -136,6 +139,20 @@ fn place(machine: &Machine, label: Label) -> Option<String> {
         Class::PriorityInversion => waiters(machine, label.task?.tid, thread),
         _ => None,
     }
+}
+
+/// True if the lines end in the first half of the delay.
+pub(super) fn is_unseen(machine: &Machine, window: &Window) -> bool {
+    let since = window.waking.t0;
+    window.end == End::Header && machine.now.saturating_sub(since).saturating_mul(2) < window.t3.saturating_sub(since)
+}
+
+/// Handles lines that end in the first half of the delay: the thread that was current there need not have kept the CPU.
+fn unseen(machine: &Machine, window: &Window, causes: &mut [Cause]) {
+    let Some(cause) = causes.first_mut().filter(|cause| cause.tid.is_some()) else { return };
+    (cause.class, cause.confidence) = (Class::Unaccounted, Confidence::Suspected);
+    cause.place = Some(format!("{} after the wakeup", Nanos(machine.now.saturating_sub(window.waking.t0))));
+    sentences::evidence(Why::Unseen).clone_into(&mut cause.evidence);
 }
 
 /// Handles lines that end in a softirq, before the thread ran: the remaining time is most likely the rest of the
