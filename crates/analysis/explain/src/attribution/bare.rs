@@ -116,7 +116,18 @@ impl Bare {
     /// Handles the tick, which the idle task stops until the next timer or interrupt (kernel/time/tick-sched.c).
     fn ticks(&mut self, event: &Event) {
         let Event { t_ns: t, cpu, .. } = *event;
-        if let Some(since) = self.stopped.remove(&cpu) {
+        // The idle task's own lines do not end the idle time.
+        let goes_on = event.tid == Some(0)
+            && !event.flags.and_then(|flags| flags.context).is_some_and(Context::is_hard)
+            && matches!(
+                event.kind,
+                Kind::CpuIdle { state: Some(_), .. }
+                    | Kind::HrtimerStart { .. }
+                    | Kind::Function { .. }
+                    | Kind::Other { .. }
+            );
+        if let Some(since) = self.stopped.get(&cpu).copied().filter(|_| !goes_on) {
+            self.stopped.remove(&cpu);
             let name = match &event.kind {
                 Kind::Other { name, .. } => format!(" ({name})"),
                 Kind::HrtimerExpireEntry { .. } => " (hrtimer_expire_entry)".to_owned(),
@@ -270,7 +281,7 @@ impl Bare {
         let idle = self.idle.as_ref().map(|(ns, cpu, since, until)| {
             let seconds = |ns: u64| format!("{:.6} s", ns as f64 / 1e9);
             format!(
-                "{} was idle with its tick stopped for {}, from {} to the next line at {}{until}: an idle CPU needs no tick, and no line shows that a timer or thread was late",
+                "{} was idle with its tick stopped for {}, from {} to the line at {}{until}: an idle CPU needs no tick, and no line shows that a timer or thread was late",
                 if has_cpu { format!("CPU {cpu}") } else { "a CPU".to_owned() },
                 Nanos(*ns),
                 seconds(*since),

@@ -25,6 +25,7 @@ pub(super) fn new(machine: &Machine, window: &Window, facts: &Facts, tally: &Tal
         unseen(machine, window, &mut causes);
     }
     around(machine, window, &mut causes);
+    handled(machine, window, &mut causes);
     stood(machine, window, &mut causes);
     preemptible(machine, window, &mut causes);
     entered(machine, window, &mut causes);
@@ -180,6 +181,21 @@ fn around(machine: &Machine, window: &Window, causes: &mut [Cause]) {
     if left_out {
         is_softirq(machine, cause, Why::LeftOut);
         cause.place = functions(machine, window, cause);
+    }
+}
+
+/// Adds the handler to an unnamed softirq, if the lines show a single one.
+fn handled(machine: &Machine, window: &Window, causes: &mut [Cause]) {
+    let unnamed = sentences::busy(machine, What::Softirq(inside::SOFTIRQ));
+    let Some(cause) = causes.first_mut().filter(|cause| cause.tid.is_none() && cause.what.as_ref() == Some(&unnamed))
+    else {
+        return;
+    };
+    let Some(cpu) = machine.cpu(window.cpu) else { return };
+    if let [handler] = functions::softirqs(cpu, window.waking.t0, window.t3).as_slice()
+        && let Some(place) = cause.place.as_mut().filter(|place| !place.contains(handler))
+    {
+        *place += &format!(" (softirq handler: {handler})");
     }
 }
 

@@ -315,6 +315,32 @@ fn an_idle_cpu_without_a_tick_is_not_late() {
                 <idle>-0     [000] d..1   167.097876: tick_stop: success=1 dependency=NONE\n         \
                 <idle>-0     [000] d.h1   168.818206: hrtimer_expire_entry: hrtimer=(ptrval) function=tick_sched_timer now=168166280900\n";
     let said = first(text);
-    assert!(said.starts_with("CPU 0 was idle with its tick stopped for 1.72 s, from 167.097876 s to the next line at 168.818206 s (hrtimer_expire_entry): an idle CPU"), "{said}");
+    assert!(said.starts_with("CPU 0 was idle with its tick stopped for 1.72 s, from 167.097876 s to the line at 168.818206 s (hrtimer_expire_entry): an idle CPU"), "{said}");
     assert!(!first(&text.replace("success=1", "success=0")).contains("idle with"));
+    let entered = text.replace(
+        "dependency=NONE\n",
+        "dependency=NONE\n          <idle>-0     [000] d..1   167.097879: cpu_idle: state=2 cpu_id=0\n",
+    );
+    assert!(first(&entered).contains("for 1.72 s, from 167.097876 s"), "{}", first(&entered));
+}
+
+#[test]
+fn the_only_handler_in_the_lines_of_a_softirq_is_named() {
+    let line = |t: u64, body: &str| format!("  <idle>-0     0d.s1 {t:4}us : {body}\n");
+    let trace = [
+        line(1, "__trace_start_sched_wakeup <<...>-43> (73 0)"),
+        line(5, "expire_it (run_timer_softirq)"),
+        line(16, "may_expire (check_expire)"),
+        line(27, "may_expire (check_expire)"),
+        "[ etc ]\n".to_owned(),
+        line(390, "may_expire (check_expire)"),
+        line(395, "may_expire (check_expire)"),
+        line(398, "schedule (cpu_idle)").replace("d.s1", "dn.."),
+        "   <...>-43     0d..2  400us : __switch_to (schedule)\n   <...>-43     0d..2  403us : schedule <<idle>-0> (8c 73)\n"
+            .to_owned(),
+    ];
+    let said = first(&format!("{OLD}{}", trace.concat()));
+    assert!(said.contains("in check_expire (softirq handler: run_timer_softirq)"), "{said}");
+    let two = trace.concat().replace("16us : may_expire (check_expire)", "16us : rx (net_rx_action)");
+    assert!(!first(&format!("{OLD}{two}")).contains("softirq handler:"), "{two}");
 }

@@ -1,6 +1,7 @@
 //! Shares of interrupts and softirqs in a section, by the flags of the lines of a function trace.
 
 use super::super::cpu::{Cpu, KEPT};
+use super::super::functions;
 use super::super::section::{Traced, name};
 use punctual_trace::Context;
 use punctual_units::Nanos;
@@ -37,36 +38,9 @@ fn is_above_softirq(context: Context) -> bool {
     matches!(context, Context::Softirq | Context::HardirqInSoftirq)
 }
 
-/// Returns the handlers of softirqs that the lines show (kernel/softirq.c, `open_softirq`).
+/// Describes the handlers of softirqs that the lines show.
 fn handlers(cpu: &Cpu) -> String {
-    const HANDLERS: [&str; 16] = [
-        "net_rx_action",
-        "net_tx_action",
-        "run_timer_softirq",
-        "rcu_process_callbacks",
-        "rcu_core",
-        "rcu_core_si",
-        "blk_done_softirq",
-        "tasklet_action",
-        "tasklet_hi_action",
-        "run_rebalance_domains",
-        "sched_balance_softirq",
-        "run_hrtimer_softirq",
-        "hrtimer_run_softirq",
-        "irq_poll_softirq",
-        "blk_iopoll_softirq",
-        "workqueue_softirq_action",
-    ];
-    let of = |line: &Traced| {
-        let names = [Some(&line.function), line.parent.as_ref()].map(|symbol| symbol.and_then(name).map(str::to_owned));
-        names.into_iter().flatten().find(|name| HANDLERS.contains(&name.as_str()))
-    };
-    let mut seen: Vec<String> = Vec::new();
-    for handler in cpu.traced.iter().filter(|line| line.context() == Some(Context::Softirq)).filter_map(of) {
-        if !seen.contains(&handler) {
-            seen.push(handler);
-        }
-    }
+    let seen = functions::softirqs(cpu, 0, u64::MAX);
     let is_softirq = |line: &Traced| name(&line.function).is_some_and(|name| name == "__do_softirq");
     match seen.is_empty() {
         false => format!(" (shown: {})", seen.join(", ")),

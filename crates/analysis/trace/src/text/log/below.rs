@@ -256,7 +256,7 @@ fn others(shown: &str, lines: &[String]) -> Option<String> {
         (0, true) => " and those of lines that are left out".to_owned(),
         (n, _) => format!(" and {n} more"),
     };
-    Some(format!(", and so for pools of other CPUs: {}{more}", named.join(", ")))
+    Some(format!(", and so for other pools: cpus={}{more}", named.join(", ")))
 }
 
 /// Adds to `flush_all BAR(8)` the work item that worker 8, which waits for it, is executing.

@@ -143,34 +143,56 @@ fn stress_ng(head: &str) -> Option<String> {
 }
 
 /// Parses `Core:  1 2 3` and `Maximum:  12 13 24 (us)` of oslat. Without the cores, the values are in the order of its option
-/// `--cpu-list`, up to an omission.
+/// `--cpu-list`, up to an omission. A text may have several runs.
 fn oslat(head: &str) -> Option<String> {
-    let row = |key: &str| {
-        let line = head.lines().map(str::trim).find_map(|line| line.strip_prefix(key))?;
-        Some(line.split('(').next()?.split_whitespace().collect::<Vec<&str>>())
+    let rows = |key: &str| {
+        let rows = head.lines().map(str::trim).filter_map(|line| line.strip_prefix(key)?.split('(').next());
+        rows.map(|row| row.split_whitespace().collect::<Vec<&str>>()).collect::<Vec<_>>()
     };
-    let maxima = row("Maximum:").filter(|_| head.contains("(us)"))?;
-    let shown = maxima.iter().take_while(|word| word.parse::<u64>().is_ok()).count();
-    let cores: Option<Vec<u32>> = row("Core:").map(|cores| cores.iter().filter_map(|core| core.parse().ok()).collect());
-    (cores.is_some() || head.contains("oslat")).then_some(())?;
-    let values =
-        maxima.iter().enumerate().filter_map(|(n, word)| Some((word.parse::<u64>().ok()?, std::cmp::Reverse(n))));
-    let (us, std::cmp::Reverse(at)) = values.max()?;
-    let cpu = match cores.filter(|cores| cores.len() >= maxima.len()) {
-        Some(cores) => cores.get(at).copied(),
-        None if at < shown => listed_cpus(head).and_then(|cpus| cpus.get(at).copied()),
+    let (maxima, cores) = (rows("Maximum:"), rows("Core:"));
+    (head.contains("(us)") && (!cores.is_empty() || head.contains("oslat"))).then_some(())?;
+    let largest = |row: &Vec<&str>| {
+        let values =
+            row.iter().enumerate().filter_map(|(n, word)| Some((word.parse::<u64>().ok()?, std::cmp::Reverse(n))));
+        values.max()
+    };
+    let runs: Vec<u64> = maxima.iter().filter_map(largest).map(|(us, _)| us).collect();
+    let (run, (us, std::cmp::Reverse(at))) = maxima
+        .iter()
+        .enumerate()
+        .filter_map(|(run, row)| Some((run, largest(row)?)))
+        .max_by_key(|(_, largest)| *largest)?;
+    let row = maxima.get(run)?;
+    let shown = row.iter().take_while(|word| word.parse::<u64>().is_ok()).count();
+    let cores = cores.get(run).filter(|of| cores.len() == maxima.len() && of.len() >= row.len());
+    let cpu = match cores {
+        Some(cores) => cores.get(at).and_then(|core| core.parse().ok()),
+        None if at < shown && maxima.len() == 1 => listed_cpus(head).and_then(|cpus| cpus.get(at).copied()),
         None => None,
     };
     let on = cpu.map_or_else(|| format!("value {} of the row", at + 1), |cpu| format!("on CPU {cpu}"));
     let cut =
-        if shown < maxima.len() { "; values are left out of the row, and larger ones may be among them" } else { "" };
-    Some(format!("oslat (the longest interruption is {us} us, {on}{cut})"))
+        if shown < row.len() { "; values are left out of the row, and larger ones may be among them" } else { "" };
+    Some(format!("oslat (the longest interruption is {us} us, {on}{}{cut})", in_order(&runs)))
+}
+
+/// Lists the maxima of several runs.
+fn in_order(runs: &[u64]) -> String {
+    const MOST: usize = 8;
+    match runs.len() {
+        2..=MOST => {
+            let all: Vec<String> = runs.iter().map(u64::to_string).collect();
+            format!("; the maxima in order: {}", all.join(", "))
+        }
+        _ => String::new(),
+    }
 }
 
 /// Returns the CPUs of the command `oslat -c 1-3,7` or `oslat --cpu-list 1-3,7`, in ascending order.
 fn listed_cpus(head: &str) -> Option<Vec<u32>> {
     const MOST: usize = 8192;
-    let command = head.lines().find(|line| line.contains("oslat "))?;
+    let mut commands = head.lines().filter(|line| line.contains("oslat -"));
+    let command = commands.next().filter(|_| commands.next().is_none())?;
     let mut words = command.split([' ', '=']).skip_while(|word| !matches!(*word, "-c" | "--cpu-list"));
     let list = words.nth(1)?;
     let mut cpus: Vec<u32> = Vec::new();
@@ -222,7 +244,6 @@ fn rtla(head: &str) -> Option<String> {
 
 /// `max:  11  17` below a histogram of rtla, and `# Max Latencies: 00012 00013` of cyclictest.
 fn maxima(head: &str) -> Option<String> {
-    const MOST: usize = 8;
     let rows = head.lines().map(str::trim).filter_map(|line| {
         line.strip_prefix("max:")
             .or_else(|| line.strip_prefix("# Max Latencies:"))
@@ -231,14 +252,7 @@ fn maxima(head: &str) -> Option<String> {
     let rows = rows.map(|row| row.split_whitespace().filter_map(|word| word.parse::<u64>().ok()).max());
     let runs: Vec<u64> = rows.flatten().collect();
     let us = runs.iter().max()?;
-    let runs = match runs.len() {
-        2..=MOST => {
-            let all: Vec<String> = runs.iter().map(u64::to_string).collect();
-            format!("; the maxima in order: {}", all.join(", "))
-        }
-        _ => String::new(),
-    };
-    Some(format!("the worst latency is {us} us{runs}"))
+    Some(format!("the worst latency is {us} us{}", in_order(&runs)))
 }
 
 /// Parses `# Total: 000999888` and `# Histogram Overflows: 00112` of cyclictest, one figure for each thread; the last row before them
@@ -429,6 +443,8 @@ mod tests {
         assert!(said(short).contains("is 344 us, on CPU 5; values are left out of the row"), "{}", said(short));
         let behind = short.replace(" 7 (us)", " 700 (us)");
         assert!(said(&behind).contains("is 700 us, value 4 of the row;"), "{}", said(&behind));
+        let runs = "oslat\nCore: 1 2\nMaximum: 12 344 (us)\nCore: 1 2\nMaximum: 9 8 (us)\n";
+        assert!(said(runs).contains("is 344 us, on CPU 2; the maxima in order: 344, 9)"), "{}", said(runs));
         let cut = "softirq = tasklet\n usecs : count distribution\n 0 -> 1 : 9 |**|\n 2 -> 3 : 1 |*|\nskip...\n";
         assert!(
             said(cut).contains("2 to 3 usecs, once (of 10 shown, most are 0 to 1 usecs: 9); rows may be missing"),

@@ -147,8 +147,12 @@ pub(super) fn contention(head: &str) -> Option<(String, &'static str)> {
         };
         let (total, max, _) = (ns(1)?, ns(3)?, ns(5)?);
         let [what, at @ ..] = words.get(7..)? else { return None };
-        let (kind, named) = at.split_last().map_or((*what, &[][..]), |(kind, named)| (*kind, named));
-        let kind = text(kind.trim_matches(['(', ')']).as_bytes(), 20);
+        // With -l an address, the lock's name if it has one, and since Linux 6.3 its type in brackets.
+        let (kind, named) = match at.split_last() {
+            Some((kind, named)) if kind.starts_with('(') => (kind.trim_matches(['(', ')']), named),
+            _ => ("lock", at),
+        };
+        let kind = text(kind.as_bytes(), 20);
         let (what, at, named) =
             (text(what.as_bytes(), 80), text(at.join(" ").as_bytes(), 80), text(named.join(" ").as_bytes(), 64));
         let is_stub = ["__traceiter_", "trace_contention", "__bpf_trace_"].iter().any(|stub| at.starts_with(stub));

@@ -181,6 +181,9 @@ fn tables_of_rtla_and_latmus_have_their_worst() {
         "{}",
         said(hist)
     );
+    let cut = hist.replace("over:", "[...]\nover:");
+    assert!(!said(&cut).contains("left out"), "{}", said(&cut));
+    assert!(said(&cut.replace("max: 11 17\n", "")).contains("left out"), "{}", said(&cut));
     let latmus = "RTT|  00:00:01  (user, 1000 us period)\nRTD| 26.675| 26.951| 27.826| 0| 0| 26.675| 31.204\n";
     assert!(said(latmus).contains("(the worst is 31.204 us)"), "{}", said(latmus));
     let overruns = "RTH|----lat min|----lat avg|----lat max|-overrun|---msw|---lat best|--lat worst\nRTD| 2.443| 3.525| 84.411| 52| 0| 1.574| 375.502\n";
@@ -371,6 +374,8 @@ fn columns_of_perf_lock_contention_have_their_meaning() {
         "{}",
         said(&named)
     );
+    let plain = named.replace(" (rwsem)", "");
+    assert!(said(&plain).contains("for mmap_lock, a lock at ffff8e6af56f8070)"), "{}", said(&plain));
     let owner = heading("pid   owner") + "  3  1.00 ms  900.00 us  300.00 us   77   my job\n";
     assert!(said(&owner).contains("is 900.00 us of 3 waits, for locks that my job (77) held): a"), "{}", said(&owner));
     let group = heading("cgroup") + "  3  1.00 ms  900.00 us  300.00 us   /user.slice\n";
