@@ -286,8 +286,7 @@ fn works_that_queue_each_other_are_a_loop() {
         .concat()
     };
     let said = first(&[round(100), round(144), round(188)].concat());
-    let both = "work scan and work suspend queue each other while they run in kworker/1:1 (pid 45) on CPU 1: scan started 3 times, every 44.0 µs, with pauses of at \
-                most 0 ns in between; it takes 8.00 µs and 36.0 µs at most; why they are queued again";
+    let both = "work scan and work suspend queue each other while they run in kworker/1:1 (pid 45) on CPU 1: scan started 3 times, every 44.0 µs, without a pause in between; they take 8.00 µs and 36.0 µs at most; why they go on";
     assert!(said.contains(both), "{said}");
     assert!(!first(&round(100)).contains("queue each"), "{}", first(&round(100)));
     let own = |t: u64| round(t).replace("00000000b2 function=suspend", "00000000a1 function=scan");

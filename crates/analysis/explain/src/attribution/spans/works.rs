@@ -146,23 +146,22 @@ impl Works {
             false => String::new(),
         };
         let pause = item.pause.max(other.pause);
-        let pause = match is_one && pause < u64::MAX {
-            true => format!(", with pauses of at most {} in between", Nanos(pause)),
-            false => String::new(),
+        let pause = match pause {
+            _ if !is_one || pause == u64::MAX => String::new(),
+            0 => ", without a pause in between".to_owned(),
+            pause => format!(", with pauses of at most {} in between", Nanos(pause)),
         };
         let what = match at == by {
             true => format!("work {} queues itself while it runs", item.function),
             false => format!("work {} and work {} queue each other while they run", most.function, least.function),
         };
         let every = Nanos((most.last - most.first) / (most.starts - 1).max(1));
+        let (longest, other) = (Nanos(most.longest), Nanos(least.longest));
         let long = match at == by {
-            true => Nanos(item.longest).to_string(),
-            false => format!("{} and {}", Nanos(most.longest), Nanos(least.longest)),
+            true => format!("it takes {longest} at most; why it goes on is not in the trace"),
+            false => format!("they take {longest} and {other} at most; why they go on is not in the trace"),
         };
-        Some(format!(
-            "{what}{here}: {} started {} times, every {every}{pause}; it takes {long} at most; why they are queued again is not in the trace",
-            most.function, most.starts
-        ))
+        Some(format!("{what}{here}: {} started {} times, every {every}{pause}; {long}", most.function, most.starts))
     }
 }
 
