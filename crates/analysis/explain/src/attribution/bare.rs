@@ -72,6 +72,10 @@ pub(super) struct Bare {
     /// Time and content of the last text.
     text: Option<(u64, String)>,
     gap: Option<(u64, String, String)>,
+    /// By CPU: when its idle task stopped the tick.
+    stopped: BTreeMap<u32, u64>,
+    /// The longest time for which a CPU was idle with its tick stopped: its length, CPU, start, and the line that ended it.
+    idle: Option<(u64, u32, u64, String)>,
     has_switches: bool,
 }
 
@@ -80,6 +84,7 @@ impl Bare {
         if self.has_switches {
             return;
         }
+        self.ticks(event);
         match &event.kind {
             Kind::SchedSwitch { .. } => *self = Bare { has_switches: true, ..Bare::default() },
             Kind::Restart | Kind::LostEvents { .. } => {
@@ -106,6 +111,41 @@ impl Bare {
             _ => {}
         }
         self.wakes(event, on);
+    }
+
+    /// Handles the tick, which the idle task stops until the next timer or interrupt (kernel/time/tick-sched.c).
+    fn ticks(&mut self, event: &Event) {
+        let Event { t_ns: t, cpu, .. } = *event;
+        // The idle task's own lines do not end the idle time.
+        let goes_on = event.tid == Some(0)
+            && !event.flags.and_then(|flags| flags.context).is_some_and(Context::is_hard)
+            && matches!(
+                event.kind,
+                Kind::CpuIdle { state: Some(_), .. }
+                    | Kind::HrtimerStart { .. }
+                    | Kind::Function { .. }
+                    | Kind::Other { .. }
+            );
+        if let Some(since) = self.stopped.get(&cpu).copied().filter(|_| !goes_on) {
+            self.stopped.remove(&cpu);
+            let name = match &event.kind {
+                Kind::Other { name, .. } => format!(" ({name})"),
+                Kind::HrtimerExpireEntry { .. } => " (hrtimer_expire_entry)".to_owned(),
+                _ => String::new(),
+            };
+            let ns = t.saturating_sub(since);
+            if self.idle.as_ref().is_none_or(|(longest, ..)| ns > *longest) {
+                self.idle = Some((ns, cpu, since, name));
+            }
+        }
+        if let Kind::Other { name, body: Some(body) } = &event.kind
+            && &**name == "tick_stop"
+            && body.contains("success=1")
+            && event.tid == Some(0)
+            && self.stopped.len() < MOST
+        {
+            self.stopped.insert(cpu, t);
+        }
     }
 
     fn interrupt(&mut self, event: &Event, irq: u32, name: Option<&str>) {
@@ -238,7 +278,17 @@ impl Bare {
             format!("the longest time between two lines of text is {}, from {from} to {to}: no line shows a thread waiting for a CPU", Nanos(*ns))
         });
         let repeated = self.repeated(has_cpu).map(|(_, text)| text);
-        let all: Vec<String> = [self.wrapped.clone(), repeated, periodic, gap].into_iter().flatten().collect();
+        let idle = self.idle.as_ref().map(|(ns, cpu, since, until)| {
+            let seconds = |ns: u64| format!("{:.6} s", ns as f64 / 1e9);
+            format!(
+                "{} was idle with its tick stopped for {}, from {} to the line at {}{until}: an idle CPU needs no tick, and no line shows that a timer or thread was late",
+                if has_cpu { format!("CPU {cpu}") } else { "a CPU".to_owned() },
+                Nanos(*ns),
+                seconds(*since),
+                seconds(since + ns)
+            )
+        });
+        let all: Vec<String> = [self.wrapped.clone(), repeated, idle, periodic, gap].into_iter().flatten().collect();
         (!all.is_empty()).then(|| all.join("; "))
     }
 }

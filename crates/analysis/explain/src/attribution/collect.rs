@@ -32,6 +32,13 @@ pub(super) fn key(tally: &Tally) -> Option<Key> {
     })
 }
 
+impl Key {
+    /// Returns the key of a wakeup of whose delay the lines show too little to name anybody.
+    pub fn unseen() -> Key {
+        Key { class: Class::Unaccounted, tid: None, what: None, comm: None }
+    }
+}
+
 #[derive(Debug, Default)]
 pub(super) struct WorstVictims {
     pub wakeups: u64,

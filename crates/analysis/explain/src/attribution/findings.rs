@@ -286,7 +286,7 @@ impl Findings {
         const MOST: usize = 2;
         /// A delay shorter than the longest one divided by this is not mentioned.
         const PART: u64 = 200;
-        if let Some(waiting) = self.bare.waiting() {
+        if let Some(waiting) = self.bare.waiting().or_else(|| self.spans.loops(has_cpu)) {
             return Some(waiting);
         }
         let mut all = self.spans.delays(options, has_cpu);

@@ -10,6 +10,30 @@ const NEAR: usize = 8;
 /// Minimum number of lines with which a function is named.
 const FEWEST: usize = 3;
 
+/// Returns the handlers of softirqs that the lines of softirqs between the two times show (kernel/softirq.c, `open_softirq`).
+pub(super) fn softirqs(cpu: &Cpu, from: u64, to: u64) -> Vec<&str> {
+    const HANDLERS: [&str; 16] = [
+        "net_rx_action",
+        "net_tx_action",
+        "run_timer_softirq",
+        "rcu_process_callbacks",
+        "rcu_core",
+        "rcu_core_si",
+        "blk_done_softirq",
+        "tasklet_action",
+        "tasklet_hi_action",
+        "run_rebalance_domains",
+        "sched_balance_softirq",
+        "run_hrtimer_softirq",
+        "hrtimer_run_softirq",
+        "irq_poll_softirq",
+        "blk_iopoll_softirq",
+        "workqueue_softirq_action",
+    ];
+    let lines = cpu.traced.iter().filter(|line| line.t >= from && line.t <= to && Whose::Softirq.has(line));
+    unique(lines.flat_map(names).filter(|name| HANDLERS.contains(name)))
+}
+
 /// Selects the lines of a thread or of a softirq.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Whose {

@@ -18,6 +18,7 @@ pub(super) enum Why {
     WithoutCpu,
     AtEnd,
     Cut,
+    Unseen,
     LeftOut,
     SilentInside,
     Late,

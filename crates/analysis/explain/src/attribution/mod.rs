@@ -93,6 +93,8 @@ pub struct Attribution {
     soon: Option<(i32, Soon)>,
     /// Time of the first event of the trace, ns.
     began: Option<u64>,
+    /// True if that event is one of the idle task.
+    idle_at_first: bool,
     /// Wakeups whose stack may still follow.
     awaited: Vec<Window>,
     /// A thread that was woken and not seen to run before a trace ended.
@@ -112,6 +114,8 @@ struct Soon {
     is_after: bool,
     /// Time from the wakeup to the first line, ns, if the lines show only the end of the header's latency.
     missing: Option<u64>,
+    /// True if the first line is one of the idle task.
+    idle: bool,
     /// Duration shown by the lines, from the first to the last, ns, if that is less than half of the header's latency.
     shown: Option<u64>,
 }
@@ -141,6 +145,7 @@ impl Attribution {
             subject: None,
             soon: None,
             began: None,
+            idle_at_first: false,
             awaited: Vec::new(),
             waits: None,
             other: None,
@@ -174,8 +179,8 @@ impl Attribution {
             self.options.facts.throttled = self.throttled;
             self.began = None;
         }
-        if event.kind != Kind::Restart {
-            self.began.get_or_insert(event.t_ns);
+        if event.kind != Kind::Restart && self.began.is_none() {
+            (self.began, self.idle_at_first) = (Some(event.t_ns), event.tid == Some(0));
         }
         if let Kind::Print { text } = &event.kind
             && text.contains("RT throttling activated")
@@ -238,18 +243,22 @@ impl Attribution {
         let named = matches!(self.options.victims, Victims::Tid(_) | Victims::Comm(_));
         let subject = self.subject.filter(|(tid, _)| *tid == window.tid);
         let waited = window.t3 - window.waking.t0;
-        let whole = subject.and_then(|(_, whole)| whole).filter(|whole| *whole > 2 * waited + sentences::SWITCH);
+        let began = self.began.unwrap_or(window.waking.t0);
+        // Times of these tracers begin with the wakeup.
+        let whole = subject.and_then(|(_, whole)| whole);
+        let is_end = |whole: u64| began > whole / 2 && window.t3 <= whole.saturating_add(sentences::SWITCH);
+        let whole = whole.filter(|whole| *whole > 2 * waited + sentences::SWITCH || is_end(*whole));
         if let Some(whole) = whole {
-            let began = self.began.unwrap_or(window.waking.t0).min(window.waking.t0);
-            // In these tracers time starts at the wakeup.
-            let missing = (began > whole / 2 && window.t3 <= whole + sentences::SWITCH).then_some(began);
+            let missing = is_end(whole).then_some(began);
+            let began = began.min(window.waking.t0);
             let is_after = window.waking.t0 - began > whole / 2;
             let waited = match missing {
                 Some(_) => window.t3,
                 None if is_after => waited,
                 None => window.t3 - began,
             };
-            self.soon = Some((window.tid, Soon { waited, cpu: window.cpu, is_after, missing, shown: None }));
+            let idle = self.idle_at_first;
+            self.soon = Some((window.tid, Soon { waited, cpu: window.cpu, is_after, missing, idle, shown: None }));
             return;
         }
         let chosen = choose::rank(&self.options.victims, window.tid, window.comm, window.prio);
@@ -272,7 +281,8 @@ impl Attribution {
         self.behind(window, rank);
         let Some(worst) = self.ranks.get_mut(rank) else { return };
         worst.wakeups += 1;
-        if let Some(key) = collect::key(&tally) {
+        let unseen = victim::is_unseen(&self.machine, window).then(collect::Key::unseen);
+        if let Some(key) = unseen.or_else(|| collect::key(&tally)) {
             worst.count(latency, window.waking.t0, key);
         }
         if worst.wants(latency, self.options.most) {

@@ -107,6 +107,12 @@ pub(super) fn verdict(victim: &Victim) -> String {
                      where that ended — record irq and irq_vectors"
                 );
             }
+            if cause.evidence == evidence(Why::Unseen) {
+                return format!(
+                    "{late}: {who} was current at the last line{}; what ran in the rest of that time is not in these lines",
+                    cause.place.as_ref().map(|place| format!(", {place}")).unwrap_or_default()
+                );
+            }
             if cause.evidence == evidence(Why::AtEnd) {
                 return format!(
                     "{late}: {who} had the CPU at the end of it; no line shows since when, or what ran there before{} — record sched_switch of all CPUs",
@@ -340,6 +346,7 @@ pub(super) fn evidence(why: Why) -> &'static str {
         Why::Tracer => "the tracer recorded a stack meanwhile",
         Why::AtEnd => "it had the CPU at the end; what ran there before is not in the trace",
         Why::WithoutCpu => "the lines do not say on which CPU events were",
+        Why::Unseen => "it was current at the last line, which comes before most of the delay",
         Why::Cut => "the lines end in a softirq, before the thread ran",
         Why::LeftOut => "lines are left out there, and a softirq ran before and after them",
         Why::SilentInside => {

@@ -2,6 +2,7 @@
 
 mod graph;
 mod hwlat;
+mod interrupts;
 
 use super::cpu::Cpu;
 use super::functions::{self, Whose};
@@ -84,7 +85,8 @@ impl Tracers {
             let soon = soon(header).filter(|soon| !soon.is_after)?;
             let rest = match soon.shown {
                 _ if let Some(missing) = soon.missing => format!(
-                    "the first line is {} after the wakeup: what kept it from running until then is not in the lines",
+                    "the first line{} is {} after the wakeup: what kept it from running until then is not in the lines",
+                    if soon.idle { ", of the idle task," } else { "" },
                     Nanos(missing)
                 ),
                 Some(shown) => {
@@ -220,7 +222,7 @@ fn off(header: &LatencyHeader, seen: Option<(&Machine, &Tracers)>, woken_at_end:
         _ if steps_ns.is_some() => String::new(),
         (hard, _) if hard > latency / 2 => format!(", {} of it in interrupts", Nanos(hard.min(latency))),
         (_, soft) if soft > latency / 2 => format!(", {} of it in softirqs", Nanos(soft.min(latency))),
-        _ => String::new(),
+        _ => cpus.clone().find_map(|(_, cpu)| interrupts::shares(cpu, latency)).unwrap_or_default(),
     };
     let restarted = seen.is_some_and(|seen| seen.restarted);
     let place = cpus.clone().find_map(|(_, cpu)| place(cpu, header, latency, restarted)).filter(|_| steps_ns.is_none());

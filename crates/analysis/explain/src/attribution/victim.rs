@@ -21,7 +21,11 @@ pub(super) fn new(machine: &Machine, window: &Window, facts: &Facts, tally: &Tal
     if window.end == End::Header {
         cut(machine, window, &mut causes);
     }
+    if is_unseen(machine, window) {
+        unseen(machine, window, &mut causes);
+    }
     around(machine, window, &mut causes);
+    handled(machine, window, &mut causes);
     stood(machine, window, &mut causes);
     preemptible(machine, window, &mut causes);
     entered(machine, window, &mut causes);
@@ -138,6 +142,20 @@ fn place(machine: &Machine, label: Label) -> Option<String> {
     }
 }
 
+/// True if the lines end in the first half of the delay.
+pub(super) fn is_unseen(machine: &Machine, window: &Window) -> bool {
+    let since = window.waking.t0;
+    window.end == End::Header && machine.now.saturating_sub(since).saturating_mul(2) < window.t3.saturating_sub(since)
+}
+
+/// Handles lines that end in the first half of the delay: the thread that was current there need not have kept the CPU.
+fn unseen(machine: &Machine, window: &Window, causes: &mut [Cause]) {
+    let Some(cause) = causes.first_mut().filter(|cause| cause.tid.is_some()) else { return };
+    (cause.class, cause.confidence) = (Class::Unaccounted, Confidence::Suspected);
+    cause.place = Some(format!("{} after the wakeup", Nanos(machine.now.saturating_sub(window.waking.t0))));
+    sentences::evidence(Why::Unseen).clone_into(&mut cause.evidence);
+}
+
 /// Handles lines that end in a softirq, before the thread ran: the remaining time is most likely the rest of the
 /// softirq.
 fn cut(machine: &Machine, window: &Window, causes: &mut [Cause]) {
@@ -163,6 +181,21 @@ fn around(machine: &Machine, window: &Window, causes: &mut [Cause]) {
     if left_out {
         is_softirq(machine, cause, Why::LeftOut);
         cause.place = functions(machine, window, cause);
+    }
+}
+
+/// Adds the handler to an unnamed softirq, if the lines show a single one.
+fn handled(machine: &Machine, window: &Window, causes: &mut [Cause]) {
+    let unnamed = sentences::busy(machine, What::Softirq(inside::SOFTIRQ));
+    let Some(cause) = causes.first_mut().filter(|cause| cause.tid.is_none() && cause.what.as_ref() == Some(&unnamed))
+    else {
+        return;
+    };
+    let Some(cpu) = machine.cpu(window.cpu) else { return };
+    if let [handler] = functions::softirqs(cpu, window.waking.t0, window.t3).as_slice()
+        && let Some(place) = cause.place.as_mut().filter(|place| !place.contains(handler))
+    {
+        *place += &format!(" (softirq handler: {handler})");
     }
 }
 

@@ -143,10 +143,9 @@ fn what_ran_before_the_first_line_is_not_known() {
            <...>-100   0D..1  523us+: trace_stop_sched_switched <<...>-100> (38 0)\n";
     let said = first(&trace);
     assert!(
-        said.starts_with("audio (RT 61, pid 100) on CPU 0, 522 µs late: for 522 µs of it the trace shows no cause"),
+        said.ends_with("it had the CPU after 522 µs, and the first line, of the idle task, is 511 µs after the wakeup: what kept it from running until then is not in the lines"),
         "{said}"
     );
-    assert!(said.contains("lines are missing here"), "{said}");
 }
 
 /// The switch was early and the tracer's latency is large: most of it passed after the switch.

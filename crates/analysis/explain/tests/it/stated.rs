@@ -399,7 +399,9 @@ fn lines_that_show_only_the_end_of_a_latency_agree_with_its_header() {
                 thread_return (thread_return)\n";
     let said = first(text);
     assert!(
-        said.contains("it had the CPU on CPU 1 after 4.28 ms, and the first line is 4.27 ms after the wakeup"),
+        said.contains(
+            "it had the CPU on CPU 1 after 4.28 ms, and the first line, of the idle task, is 4.27 ms after the wakeup"
+        ),
         "{said}"
     );
 }

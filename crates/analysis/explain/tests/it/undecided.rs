@@ -213,3 +213,133 @@ fn a_maximum_stated_beside_the_trace_is_not_explained_by_a_short_latency() {
     assert!(first(&format!("max seen 17373 µs\n{trace}")).contains("\"max seen 17373 "));
     assert!(!first(&format!("$ ./probe 0\n max seen 73 us\n{trace}")).contains("beside the trace"));
 }
+
+const OLD: &str = "preemption latency trace v1.1.5 on 2.6.17-rt1\n latency: 415 us, #9/9, CPU#1 | (M:rt VP:0, KP:0, SP:1 HP:1 #P:2)\n    \
+                   -----------------\n    | task: job-43 (uid:0 nice:-5 policy:0 rt_prio:0)\n    -----------------\n";
+
+#[test]
+fn lines_that_begin_late_show_no_cause() {
+    let lines = "  <idle>-0     1Dn.1  404us : smp_reschedule_interrupt (reschedule_interrupt)\n  <idle>-0     1.n.1  405us : __exit_idle (cpu_idle)\n  \
+                 <idle>-0     1Dn.2  410us : effective_prio <<...>-43> (-10 -10)\n  <idle>-0     1D..2  412us : __switch_to (thread_return)\n   \
+                 <...>-43  1D..2  413us : thread_return <<idle>-0> (20 -10)\n   <...>-43  1D..2  415us : thread_return (thread_return)\n";
+    let said = first(&format!("{OLD}{lines}"));
+    assert!(
+        said.contains(
+            "it had the CPU after 413 µs, and the first line, of the idle task, is 404 µs after the wakeup: what kept"
+        ),
+        "{said}"
+    );
+    let busy = first(&format!("{OLD}{}", lines.replace("<idle>-0 ", "hog-7    ").replace("<<idle>-0>", "<hog-7>")));
+    assert!(busy.contains("and the first line is 404 µs after the wakeup"), "{busy}");
+}
+
+#[test]
+fn the_thread_at_the_last_line_need_not_have_kept_the_cpu() {
+    let lines = " netstat-29  0D.h2    0us : __trace_start_sched_wakeup (try_to_wake_up)\n netstat-29  0D.h2    1us : __trace_start_sched_wakeup <<...>-43> (62 0)\n \
+                 netstat-29  0D.h.    2us : wake_up_process (wakeup_softirqd)\n";
+    let text = format!("{OLD}{lines}");
+    let mut source = open_text(text.as_bytes(), Options::default()).unwrap();
+    let found = explain(source.as_mut(), ExplainOptions::default());
+    let said = &found.victims[0].verdict;
+    assert!(said.contains("netstat (pid 29) was current at the last line, 2.00 µs after the wakeup; what ran in the rest of that time is not in these lines"), "{said}");
+    assert!(found.groups.iter().all(|group| group.tid.is_none()), "{:?}", found.groups);
+}
+
+#[test]
+fn flags_tell_interrupts_and_softirqs_in_a_section() {
+    let header = "# tracer: preemptoff\n#\n# preemptoff latency trace v1.1.5 on 3.8.0\n# latency: 83 us, #40/40, CPU#1 | (M:preempt VP:0, KP:0, SP:0 HP:0 #P:4)\n\
+                  #    -----------------\n#    | task: job-94 (uid:0 nice:0 policy:0 rt_prio:0)\n#    -----------------\n#  => started at: wake_up_new\n#  => ended at:   unlock\n#\n";
+    let line = |flags: &str, t: u64, body: &str| format!("     job-94    1{flags} {t:4}us : {body}\n");
+    let text = [
+        line("d..1", 0, "lock <-wake_up_new"),
+        line("d.h1", 13, "exit_idle <-apic_interrupt"),
+        line("d.h2", 14, "get_offsets <-hrtimer_interrupt"),
+        "[...]\n".to_owned(),
+        line("d.h1", 35, "next_event <-program_event"),
+        line("d..2", 36, "do_softirq <-irq_exit"),
+        line("d.s2", 37, "call_timer_fn <-run_timer_softirq"),
+        "[...]\n".to_owned(),
+        line("dNs2", 81, "needs_gp <-rcu_process_callbacks"),
+        line("dN.2", 82, "idle_cpu <-irq_exit"),
+        line("..N.1", 84, "unlock <-unlock_it").replace("..N.1", ".N.1"),
+    ];
+    let said = first(&format!("{header}{}", text.concat()));
+    let shares = "of it 23.0 µs in interrupts and 45.0 µs in softirqs (shown: run_timer_softirq, rcu_process_callbacks), judging by the lines on both sides of those left out, while job";
+    assert!(said.contains(shares), "{said}");
+    let task =
+        first(&format!("{header}{}", text.concat().replace("d.h1   35us", "d..1   35us").replace("dNs2", "dN.2")));
+    assert!(!task.contains("in softirqs"), "{task}");
+}
+
+#[test]
+fn works_that_queue_each_other_are_a_loop() {
+    let line = |t: u64, body: &str| format!("     kworker/1:1-45     [001] d..1.  65.{t:06}: workqueue_{body}\n");
+    let round = |t: u64| {
+        [
+            line(t, "execute_start: work struct 00000000a1: function scan [hub]"),
+            line(t + 7, "queue_work: work struct=00000000b2 function=suspend workqueue=pm req_cpu=256 cpu=1"),
+            line(t + 8, "execute_end: work struct 00000000a1: function scan [hub]"),
+            line(t + 8, "execute_start: work struct 00000000b2: function suspend"),
+            line(t + 43, "queue_work: work struct=00000000a1 function=scan [hub] workqueue=hub req_cpu=256 cpu=1"),
+            line(t + 44, "execute_end: work struct 00000000b2: function suspend"),
+        ]
+        .concat()
+    };
+    let said = first(&[round(100), round(144), round(188)].concat());
+    let both = "work scan and work suspend queue each other while they run in kworker/1:1 (pid 45) on CPU 1: scan started 3 times, every 44.0 µs, without a pause in between; they take 8.00 µs and 36.0 µs at most; why they go on";
+    assert!(said.contains(both), "{said}");
+    assert!(!first(&round(100)).contains("queue each"), "{}", first(&round(100)));
+    let own = |t: u64| round(t).replace("00000000b2 function=suspend", "00000000a1 function=scan");
+    let own = first(&[own(100), own(144), own(188)].concat());
+    assert!(own.contains("work scan queues itself while it runs in kworker/1:1"), "{own}");
+    let irq = round(100).replace("d..1.", "d.h1.");
+    assert!(!first(&[irq.clone(), irq.replace("65.0001", "65.0002")].concat()).contains("queue each"), "{irq}");
+}
+
+#[test]
+fn wrapped_works_are_joined_and_one_that_lets_another_run_slept() {
+    let text = "              cat-30  [002] d... 33153.791829: workqueue_queue_work: \nwork struct=00000000e4 function=reset_func \n[gpu] workqueue=0000000080 req_cpu=8192 cpu=2\n    \
+                kworker/2:1-55   [002] .... 33153.791834: \nworkqueue_execute_start: work struct 00000000e4: function \nreset_func [gpu]\n    \
+                kworker/2:0-17   [002] .... 33153.792087: \nworkqueue_execute_start: work struct 00000000e6: function \nreset_func [gpu]\n    \
+                kworker/2:1-55   [002] .... 33154.310948: workqueue_execute_end: \nwork struct 00000000e4\n    \
+                kworker/2:0-17   [002] .... 33154.311043: workqueue_execute_end: \nwork struct 00000000e6\n";
+    let said = first(text);
+    let slept = "work reset_func took 519 ms in kworker/2:1 (pid 55) on CPU 2; 253 µs after its start kworker/2:0 (pid 17) began work reset_func on that CPU, so it had given up the CPU";
+    assert!(said.starts_with(slept), "{said}");
+}
+
+#[test]
+fn an_idle_cpu_without_a_tick_is_not_late() {
+    let text = "          job-2     [000] d.h.   167.088270: hrtimer_expire_entry: hrtimer=(ptrval) function=tick_sched_timer now=166436355700\n         \
+                <idle>-0     [000] d..1   167.097876: tick_stop: success=1 dependency=NONE\n         \
+                <idle>-0     [000] d.h1   168.818206: hrtimer_expire_entry: hrtimer=(ptrval) function=tick_sched_timer now=168166280900\n";
+    let said = first(text);
+    assert!(said.starts_with("CPU 0 was idle with its tick stopped for 1.72 s, from 167.097876 s to the line at 168.818206 s (hrtimer_expire_entry): an idle CPU"), "{said}");
+    assert!(!first(&text.replace("success=1", "success=0")).contains("idle with"));
+    let entered = text.replace(
+        "dependency=NONE\n",
+        "dependency=NONE\n          <idle>-0     [000] d..1   167.097879: cpu_idle: state=2 cpu_id=0\n",
+    );
+    assert!(first(&entered).contains("for 1.72 s, from 167.097876 s"), "{}", first(&entered));
+}
+
+#[test]
+fn the_only_handler_in_the_lines_of_a_softirq_is_named() {
+    let line = |t: u64, body: &str| format!("  <idle>-0     0d.s1 {t:4}us : {body}\n");
+    let trace = [
+        line(1, "__trace_start_sched_wakeup <<...>-43> (73 0)"),
+        line(5, "expire_it (run_timer_softirq)"),
+        line(16, "may_expire (check_expire)"),
+        line(27, "may_expire (check_expire)"),
+        "[ etc ]\n".to_owned(),
+        line(390, "may_expire (check_expire)"),
+        line(395, "may_expire (check_expire)"),
+        line(398, "schedule (cpu_idle)").replace("d.s1", "dn.."),
+        "   <...>-43     0d..2  400us : __switch_to (schedule)\n   <...>-43     0d..2  403us : schedule <<idle>-0> (8c 73)\n"
+            .to_owned(),
+    ];
+    let said = first(&format!("{OLD}{}", trace.concat()));
+    assert!(said.contains("in check_expire (softirq handler: run_timer_softirq)"), "{said}");
+    let two = trace.concat().replace("16us : may_expire (check_expire)", "16us : rx (net_rx_action)");
+    assert!(!first(&format!("{OLD}{two}")).contains("softirq handler:"), "{two}");
+}

@@ -72,6 +72,7 @@ impl Bodies {
         match known {
             Some(Some(kind)) => Body::Kind(kind),
             Some(None) => Body::Incomplete(names.get(name)),
+            None if is_cut_work(name, rest) => Body::Incomplete(names.get(name)),
             None if is_print(name) => Body::Kind(Kind::Print { text: text(print_text(rest), MOST).into() }),
             None => self.other(name, rest),
         }
@@ -98,6 +99,7 @@ impl Bodies {
             || name.ends_with(b"latency")
             || name.ends_with(b"latspot")
             || name.starts_with(b"workqueue_")
+            || name == b"tick_stop"
             || find(name, b"ipi").is_some()
             || name.ends_with(b"reschedule")
             || rest.starts_with(b"event ");
@@ -171,6 +173,14 @@ pub(super) fn without_remark(rest: &[u8]) -> Option<&[u8]> {
 fn single_spaced(s: &[u8]) -> Vec<u8> {
     let words: Vec<&[u8]> = s.split(|b| *b == b' ').filter(|word| !word.is_empty()).collect();
     words.join(&b' ')
+}
+
+/// True for an event of a workqueue whose line ends before the work or its function, as in `workqueue_execute_start:` and
+/// `workqueue_queue_work: work struct=00000000e43c1ebb`.
+fn is_cut_work(name: &[u8], rest: &[u8]) -> bool {
+    let is_cut = matches!(rest, b"" | b"work" | b"work struct") || rest.ends_with(b": function");
+    let of_queue = name == b"workqueue_queue_work" && rest.starts_with(b"work struct");
+    name.starts_with(b"workqueue_") && (is_cut || of_queue && find(rest, b"function").is_none())
 }
 
 fn is_print(name: &[u8]) -> bool {

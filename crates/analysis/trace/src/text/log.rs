@@ -4,21 +4,25 @@
 mod below;
 mod clocks;
 mod counts;
+mod ipi;
 mod lockdep;
 mod rcu;
+mod relock;
 mod reports;
 mod stack;
 mod wrapped;
 
 use super::scan::text;
 use below::{
-    backtrace, by, elsewhere, handlers, heartbeat, in_flight, of_cpu, owner, pending, queues, spinner, utilization,
-    work,
+    backtrace, by, elsewhere, handlers, heartbeat, in_flight, of_cpu, owner, pending, queues, softirqs, spinner,
+    utilization, work,
 };
 use clocks::clocks;
-use counts::{context, unbalanced};
+use counts::{context, disabled, unbalanced};
+use ipi::ipi;
 use lockdep::locks;
 use rcu::{rcu, stalled};
+use relock::{relock, rtnl};
 use reports::{BLOCKED, Below, REMAINS, REPORTS, Report};
 use stack::{Waits, place, place_asleep, waits_for};
 use wrapped::unwrapped;
@@ -50,14 +54,14 @@ pub(super) fn said(head: &str) -> Option<String> {
     let below = if is_whole(report) { lines.get(at + 1..).unwrap_or_default() } else { &lines };
     let cpu = cpu(&shown);
     let lines_of = |n: usize, cpu| own(lines.get(n..).unwrap_or_default(), cpu);
-    let own = own(below, cpu);
+    let own = if report.below == Below::Rcu { of_stall(below, &shown) } else { own(below, cpu) };
     let means = match report.below {
         Below::Nothing | Below::Each => report.means.to_owned(),
         Below::Stack => stacked(report, &shown, below, &own, cpu),
         Below::Spinlock => stacked(report, &shown, below, &own, cpu) + &spinner(&own, below),
         Below::Rcu => rcu(report, &shown, &own, &lines),
-        Below::Ipi => report.means.to_owned() + &other_cpu(&shown, below),
-        Below::Softirqs => report.means.to_owned() + &pending(&shown).unwrap_or_default(),
+        Below::Ipi => report.means.to_owned() + &ipi(&shown, below, &lines),
+        Below::Softirqs => report.means.to_owned() + &softirqs(&all(report, &lines)),
         Below::Pools => report.means.to_owned() + &in_flight(&shown, &lines),
         Below::Handlers => report.means.to_owned() + &handlers(&own),
         Below::Locks => report.means.to_owned() + &locks(&own),
@@ -65,6 +69,10 @@ pub(super) fn said(head: &str) -> Option<String> {
         Below::Clocks => report.means.to_owned() + &clocks(&shown, &own),
     };
     let quoted = |shown: &str| format!("\"{}\"", text(shown.as_bytes(), SHOWN));
+    let often = |report: &Report| match all(report, &lines).len() {
+        2.. if report.below == Below::Nothing => format!(" (one of {} such lines)", all(report, &lines).len()),
+        _ => String::new(),
+    };
     let has_several = is_whole(report) && matches!(report.below, Below::Stack | Below::Spinlock | Below::Each);
     let mut subjects = vec![subject(report, message(&shown))];
     let alike = all(report, &lines).into_iter().filter(|_| has_several).filter(|(.., shown)| {
@@ -79,29 +87,43 @@ pub(super) fn said(head: &str) -> Option<String> {
         quoted(message(&shown)) + &whereabouts(report, &shown, &lines)
     });
     let alike: Vec<String> = alike.collect();
-    let others = found.into_iter().filter(|(other, (n, _))| is_whole(other) && *n != at).take(OTHERS).map(
-        |(other, (n, shown))| {
-            let more = match other.below {
-                Below::Rcu => stalled(&lines_of(n + 1, None)),
-                Below::Clocks => clocks(&shown, &lines_of(n + 1, None)),
-                _ => whereabouts(other, &shown, &lines_of(n + 1, None)),
-            };
-            quoted(&shown) + &more
-        },
-    );
+    // The report of an IPI has the later lines about its lock.
+    let is_own = |other: &Report| report.below == Below::Ipi && other.mark.starts_with("CSD lock");
+    let others = found.into_iter().filter(|(other, (n, _))| is_whole(other) && *n != at && !is_own(other));
+    let others = others.take(OTHERS).map(|(other, (n, shown))| {
+        let more = match other.below {
+            Below::Rcu => stalled(&lines_of(n + 1, None)),
+            Below::Clocks => clocks(&shown, &lines_of(n + 1, None)),
+            Below::Softirqs => softirqs(&all(other, &lines)),
+            _ => whereabouts(other, &shown, &lines_of(n + 1, None)),
+        };
+        quoted(&shown) + &often(other) + &more
+    });
     let each_other = match alike.is_empty() || report.mark != BLOCKED || means.contains("owned by") {
         true => "",
         false => "; they may wait for one another: no line names the owner of a lock",
     };
     let others: Vec<String> = alike.into_iter().chain(others).collect();
     let others = if others.is_empty() { String::new() } else { format!("; also in the log: {}", others.join(", ")) };
-    Some(format!("{}: {means}{others}{each_other}", quoted(&shown)))
+    Some(format!("{}{}: {means}{others}{each_other}", quoted(&shown), often(report)))
 }
 
 /// Returns the lines up to the next report about another CPU. The kernel may report the same CPU several times.
 fn own(below: &[String], of: Option<f64>) -> Vec<&str> {
     let is_other =
         |line: &str| REPORTS.iter().any(|report| line.contains(report.mark)) && (of.is_none() || cpu(line) != of);
+    below.iter().map(String::as_str).take_while(|line| !is_other(line)).collect()
+}
+
+/// Returns the lines up to the next report that is not one of RCU about the same CPUs: `CPU { 1}` and, of another CPU, `CPUs/tasks: {
+/// 1} (detected by 3`.
+fn of_stall<'a>(below: &'a [String], shown: &str) -> Vec<&'a str> {
+    let cpus = |line: &str| Some(line.split_once('{')?.1.split_once('}')?.0.trim().to_owned());
+    let of = cpus(shown).filter(|cpus| !cpus.is_empty());
+    let is_other = |line: &str| {
+        let report = REPORTS.iter().find(|report| line.contains(report.mark));
+        report.is_some_and(|report| report.below != Below::Rcu || of.is_none() || cpus(line) != of)
+    };
     below.iter().map(String::as_str).take_while(|line| !is_other(line)).collect()
 }
 
@@ -142,21 +164,17 @@ fn stacked(report: &Report, shown: &str, below: &[String], own: &[&str], cpu: Op
     // Another report may be between this one and its stack.
     let place = own_place.or_else(|| place(&backtrace(below, cpu?, None)));
     let (owner, busy) = (owner(below).unwrap_or_default(), utilization(&of_cpu).unwrap_or_default());
-    let waits =
-        place.as_deref().and_then(|place| waits_for(place, how)).filter(|_| owner.is_empty()).unwrap_or_default();
+    let relock = relock(&of_cpu);
+    let itself = rtnl(&of_cpu).filter(|_| how == Waits::Asleep);
+    let unknown = || place.as_deref().and_then(|place| waits_for(place, how)).filter(|_| relock.is_none());
+    let waits = itself.or_else(unknown).filter(|_| owner.is_empty()).unwrap_or_default();
     let place = place.map_or("; no stack of it was recognised".to_owned(), |place| format!(", {place}{waits}"));
-    let context = context(shown, own).map(|context| format!("; context: {context}")).unwrap_or_default();
+    let context = context(shown, own)
+        .map(|context| format!("; context: {context}{}", disabled(context, own).unwrap_or_default()))
+        .unwrap_or_default();
     let work = work(&of_cpu).unwrap_or_default();
     let other = elsewhere(&of_cpu, cpu).unwrap_or_default();
-    format!("{means}{ago}{by}{place}{work}{other}{context}{owner}{busy}")
-}
-
-/// Returns where the CPU was that did not handle an IPI: `for CPU#03 f+0x0/0x30(0x0)`.
-fn other_cpu(shown: &str, below: &[String]) -> String {
-    let place = number_after(shown, "for CPU#").and_then(|cpu| Some((cpu, place(&backtrace(below, cpu, None))?)));
-    place.map_or(": the line does not show what the other CPU ran".to_owned(), |(cpu, place)| {
-        format!("; CPU {cpu} was then shown {place}")
-    })
+    format!("{means}{ago}{by}{place}{}{work}{other}{context}{owner}{busy}", relock.unwrap_or_default())
 }
 
 /// Returns the CPU that a report names as late.

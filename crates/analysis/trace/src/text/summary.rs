@@ -5,6 +5,7 @@ mod measuring;
 mod negative;
 mod perf;
 mod programs;
+mod rows;
 mod stacks;
 mod tables;
 
@@ -98,7 +99,14 @@ fn has_omission(head: &str) -> bool {
 }
 
 fn with_omission(what: String, head: &str) -> String {
-    match has_omission(head) && !what.contains("rows may be missing") {
+    // A row of maxima is of the whole run.
+    let has_row = |row: &str| head.lines().any(|line| line.trim_start().starts_with(row));
+    let has_maxima = (what.starts_with("a histogram of cyclictest (") && has_row("# Max Latencies:"))
+        || (what.starts_with("a histogram of rtla") && has_row("max:") && !what.contains("without the row of maxima"));
+    let is_known =
+        ["rows may be missing", "values are left out", "no row is missing"].iter().any(|said| what.contains(said))
+            || (has_maxima && !what.contains("; the lines of"));
+    match has_omission(head) && !is_known {
         true => what + "; lines are left out of this text, and the largest value may be in them",
         false => what,
     }

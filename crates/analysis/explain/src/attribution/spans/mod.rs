@@ -3,15 +3,17 @@
 //! their runqueue.
 
 mod said;
+mod works;
 
 use super::options::ExplainOptions;
 use super::{choose, section, sentences, vectors};
 use punctual_model::Scheduled;
 use punctual_trace::{Comm, Context, Delay, Event, Kind, Task, TaskState};
 use punctual_units::{Arrange, Nanos};
-use said::{acting, blocked, comm_of, named, preempted, raised, slept, who, work};
+use said::{blocked, comm_of, named, preempted, raised, slept, who};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt;
+use works::Works;
 
 const CPUS: usize = 1024;
 const THREADS: usize = 4096;
@@ -66,6 +68,18 @@ pub(super) enum Of {
     Ran,
 }
 
+/// The longest delay or duration of each kind, ns, and the sentence about it.
+#[derive(Debug, Default)]
+struct Longest(BTreeMap<Of, (u64, String)>);
+
+impl Longest {
+    fn offer(&mut self, of: Of, ns: u64, least: u64, text: impl FnOnce() -> String) {
+        if ns >= least && self.0.get(&of).is_none_or(|(longest, _)| ns > *longest) {
+            self.0.insert(of, (ns, text()));
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 struct Handler {
     key: u64,
@@ -118,11 +132,8 @@ pub(super) struct Spans {
     lent: HashMap<i32, Task>,
     /// Number of wakeups of each thread, counted as long as no switch has been seen.
     wakings: HashMap<i32, (u64, Task)>,
-    /// For each work item, by its address: when, on which CPU and by whom it was queued. `started` records when it was
-    /// started.
-    work: HashMap<u64, (u64, u32, Actor)>,
-    started: HashMap<u64, (u64, String)>,
-    longest: BTreeMap<Of, (u64, String)>,
+    works: Works,
+    longest: Longest,
     /// Times of the first and the last event. `only` is the CPU and the thread of the first event; `many` is true if
     /// other threads follow.
     covered: Option<(u64, u64)>,
@@ -134,7 +145,8 @@ impl Spans {
     pub fn event(&mut self, event: &Event, options: &ExplainOptions, has_cpu: bool) {
         if matches!(event.kind, Kind::Restart | Kind::LostEvents { .. }) {
             self.cpus.clear();
-            (self.out, self.woken, self.work, self.started, self.lent) = Default::default();
+            (self.out, self.woken, self.lent) = Default::default();
+            self.works.forget();
             self.many = true;
             return;
         }
@@ -207,7 +219,7 @@ impl Spans {
                 });
             }
             Kind::Other { name, body: Some(body) } if name.starts_with("workqueue_") => {
-                self.worked(event, name, body, on);
+                self.works.event(event, name, body, on, &mut self.longest);
             }
             _ => {}
         }
@@ -221,9 +233,12 @@ impl Spans {
     }
 
     fn offer(&mut self, of: Of, ns: u64, least: u64, text: impl FnOnce() -> String) {
-        if ns >= least && self.longest.get(&of).is_none_or(|(longest, _)| ns > *longest) {
-            self.longest.insert(of, (ns, text()));
-        }
+        self.longest.offer(of, ns, least, text);
+    }
+
+    /// Describes works that queue each other or themselves without an end.
+    pub fn loops(&self, has_cpu: bool) -> Option<String> {
+        self.works.loops(has_cpu)
     }
 
     fn enter(&mut self, event: &Event, key: u64, name: impl FnOnce() -> String) {
@@ -378,46 +393,15 @@ impl Spans {
         });
     }
 
-    fn worked(&mut self, event: &Event, name: &str, body: &str, on: On) {
-        let Some((work, function)) = work(body) else { return };
-        let t = event.t_ns;
-        let here = (event.comm, event.tid);
-        if self.work.len() >= THREADS || self.started.len() >= THREADS {
-            (self.work, self.started) = Default::default();
-        }
-        match name {
-            "workqueue_queue_work" => {
-                self.work.insert(work, (t, event.cpu, actor(event)));
-            }
-            "workqueue_execute_start" => {
-                self.started.insert(work, (t, function.to_owned()));
-                let Some((since, from, by)) = self.work.remove(&work) else { return };
-                let ns = t.saturating_sub(since);
-                let from = On(on.0.map(|_| from));
-                self.offer(Of::Work, ns, LEAST, || {
-                    let (by, here) = (acting(by), named(here));
-                    format!("work {function}, queued by {by}{from}, was started {} later by {here}{on}", Nanos(ns))
-                });
-            }
-            "workqueue_execute_end" => {
-                let Some((since, function)) = self.started.remove(&work) else { return };
-                let ns = t.saturating_sub(since);
-                let what = if function.is_empty() { "a work".to_owned() } else { format!("work {function}") };
-                self.offer(Of::WorkRan, ns, LEAST, || format!("{what} took {} in {}{on}", Nanos(ns), named(here)));
-            }
-            _ => {}
-        }
-    }
-
     /// Returns the longest delay or duration of this kind in ns, if longer than `than`, and its description.
     pub fn longest(&self, of: Of, than: u64) -> Option<(u64, &str)> {
-        self.longest.get(&of).filter(|(ns, _)| *ns > than).map(|(ns, text)| (*ns, text.as_str()))
+        self.longest.0.get(&of).filter(|(ns, _)| *ns > than).map(|(ns, text)| (*ns, text.as_str()))
     }
 
     /// Returns descriptions of what delayed something or took long, each with its duration, ns.
     pub fn delays(&self, options: &ExplainOptions, has_cpu: bool) -> Vec<(u64, String)> {
         let mut all: Vec<(u64, String)> =
-            self.longest.iter().filter(|(of, _)| **of < Of::Ran).map(|(_, longest)| longest.clone()).collect();
+            self.longest.0.iter().filter(|(of, _)| **of < Of::Ran).map(|(_, longest)| longest.clone()).collect();
         let asleep = self.out.values().filter(|out| out.state.letter == b'D' && !out.frames.is_empty());
         let until = self.covered.map_or(0, |(_, last)| last);
         let asleep = asleep.max_by_key(|out| (until.saturating_sub(out.t), out.task.tid));
@@ -435,7 +419,7 @@ impl Spans {
         let (first, last) = self.covered.filter(|(first, last)| last > first && last - first < LONG)?;
         let length = Nanos(last - first);
         let often = self.wakings.values().max_by_key(|(times, task)| (*times, task.tid));
-        let often = often.filter(|_| !self.longest.contains_key(&Of::Ran)).map(|(times, task)| match *times {
+        let often = often.filter(|_| !self.longest.0.contains_key(&Of::Ran)).map(|(times, task)| match *times {
             1 => format!("; {} was woken", who(options, task)),
             _ => format!("; {} was woken {times} times", who(options, task)),
         });
@@ -444,8 +428,12 @@ impl Spans {
             Some((cpu, who)) => format!(" of {}{}", named(who), On(Some(cpu).filter(|_| has_cpu))),
             None => String::new(),
         };
-        let ran =
-            self.longest.get(&Of::Ran).map(|(_, text)| format!("; {text}, longer than any other")).unwrap_or_default();
+        let ran = self
+            .longest
+            .0
+            .get(&Of::Ran)
+            .map(|(_, text)| format!("; {text}, longer than any other"))
+            .unwrap_or_default();
         let gap = gap.map(|gap| format!("; {gap}")).unwrap_or_default();
         let more = format!("{of}{often}{ran}{gap}");
         (!more.is_empty()).then(|| format!("the lines cover {length}{more}"))

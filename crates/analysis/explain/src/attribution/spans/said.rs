@@ -122,19 +122,3 @@ pub(super) fn preempted(
         .map(|(began, name)| format!(" ({} with {name} before it)", Nanos(event.t_ns.saturating_sub(*began))));
     format!("{} {was}{at} for {}{}{by}{moved}", who(options, &task), Nanos(ns), interrupted.unwrap_or_default())
 }
-
-/// Parses address and function of `work struct=ee5bc404 function=f …` or `work struct ee5bc404: function f`.
-pub(super) fn work(body: &str) -> Option<(u64, &str)> {
-    let rest = body.split_once("work struct")?.1.trim_start_matches(['=', ' ']);
-    let end = rest.find([' ', ':']).unwrap_or(rest.len());
-    let address = rest.get(..end)?;
-    let address = u64::from_str_radix(address.strip_prefix("0x").unwrap_or(address), 16).ok()?;
-    let function = rest.split_once("function").map(|(_, function)| function.trim_start_matches(['=', ' ']));
-    let function = function.and_then(|function| function.split(' ').next()).unwrap_or_default();
-    Some((address, bare(function)))
-}
-
-/// Returns the function's name without its offset.
-fn bare(function: &str) -> &str {
-    function.split(['+', '/']).next().unwrap_or_default()
-}

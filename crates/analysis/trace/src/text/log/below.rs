@@ -2,6 +2,7 @@
 
 use super::stack::{below_interrupt, place};
 use super::{number_after, text};
+use crate::text::repair::is_omission;
 
 /// Returns the names of the softirqs whose bits are set in `handler #08!!!` or `local_softirq_pending 08`
 /// (include/linux/interrupt.h).
@@ -13,6 +14,35 @@ pub(super) fn pending(line: &str) -> Option<String> {
     let bits = u32::from_str_radix(digits, 16).ok()?;
     let names = NAMES.iter().enumerate().filter(|(n, _)| bits >> n & 1 == 1).map(|(_, name)| *name);
     Some(format!(": {}", names.collect::<Vec<_>>().join(", ")))
+}
+
+/// Describes the softirqs that all messages of that kind name, the most frequent first.
+pub(super) fn softirqs(messages: &[(Option<f64>, usize, String)]) -> String {
+    /// The kernel prints no more messages than this (kernel/time/tick-sched.c, report_idle_softirq).
+    const PRINTED: usize = 10;
+    let mut counts: Vec<(usize, String)> = Vec::new();
+    for names in messages.iter().filter_map(|(.., line)| pending(line)) {
+        match counts.iter_mut().find(|(_, known)| *known == names) {
+            Some((count, _)) => *count += 1,
+            None => counts.push((1, names)),
+        }
+    }
+    counts.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
+    match (counts.as_slice(), messages.len()) {
+        ([], _) => String::new(),
+        ([(1, names)], _) => names.clone(),
+        ([(_, names)], all) if all < PRINTED => format!("{names} in all {all} messages"),
+        (_, all) => {
+            let each: Vec<String> = counts
+                .iter()
+                .map(|(count, names)| {
+                    format!("{} {count} times", names.trim_start_matches(": ").replace(", ", " with "))
+                })
+                .collect();
+            let limit = if all == PRINTED { ", after which the kernel prints no more" } else { "" };
+            format!(": {} in {all} messages{limit}", each.join(", "))
+        }
+    }
 }
 
 /// Returns the owner of a lock, from `is blocked on a mutex likely owned by task worker:120.` below a hung task
@@ -87,8 +117,10 @@ pub(super) fn spinner(own: &[&str], below: &[String]) -> String {
     let its = backtrace(below, f64::from(cpu), pid.parse().ok());
     let stack = match (place(&its), below_interrupt(&its).and_then(|its| place(&its))) {
         (None, None) => ", whose stack was not recognised".to_owned(),
-        (Some(at), Some(below)) => format!(", which is {at}, an interrupt that occurred {below}"),
-        (Some(at), None) | (None, Some(at)) => format!(", which is {at}"),
+        (Some(at), Some(below)) if !at.contains(", on top of ") => {
+            format!(", which is {at}, an interrupt that occurred {below}")
+        }
+        (Some(at), _) | (None, Some(at)) => format!(", which is {at}"),
     };
     format!("; the lock is owned by {} ({pid}) on CPU {cpu}{stack}", text(name.as_bytes(), 32))
 }
@@ -151,9 +183,9 @@ pub(super) fn work(lines: &[&str]) -> Option<String> {
 /// is stuck, and those that wait for its CPU: `pending: flush_all BAR(8)`, which worker 8 waits for.
 pub(super) fn in_flight(shown: &str, lines: &[String]) -> String {
     const MOST: usize = 4;
-    let pool = shown.split_once("pool ").and_then(|(_, rest)| rest.split_once(" stuck")).map(|(pool, _)| pool.trim());
+    let pool = stuck(shown).map(|(pool, _)| pool);
     let cpus = pool.and_then(|pool| pool.split_whitespace().next()).filter(|cpus| cpus.starts_with("cpus="));
-    let (mut mine, mut same) = (false, false);
+    let (mut mine, mut same, mut has_own) = (false, false, false);
     let (mut work, mut pending) = (None, Vec::new());
     for line in lines {
         if line.contains("pwq ") {
@@ -163,6 +195,7 @@ pub(super) fn in_flight(shown: &str, lines: &[String]) -> String {
         if let Some((_, items)) = line.split_once("in-flight: ").filter(|_| mine && work.is_none()) {
             work = Some(text(items.trim().as_bytes(), 80));
         } else if let Some((_, items)) = line.split_once("pending: ").filter(|_| same) {
+            has_own |= mine;
             for item in items.split(", ").map(|item| waited(item.trim(), lines)) {
                 if !pending.contains(&item) {
                     pending.push(item);
@@ -172,10 +205,58 @@ pub(super) fn in_flight(shown: &str, lines: &[String]) -> String {
     }
     let work = match work {
         Some(work) => format!("; in flight there: {work}"),
+        None if has_own => "; its lines show pending work and none in flight".to_owned(),
         None => "; what is in flight there is unknown".to_owned(),
     };
     pending.truncate(MOST);
-    if pending.is_empty() { work } else { format!("{work}; pending for that CPU: {}", pending.join(", ")) }
+    let pending =
+        if pending.is_empty() { String::new() } else { format!("; pending for that CPU: {}", pending.join(", ")) };
+    let offline = if pool.is_some_and(is_disassociated) {
+        "; its flag 0x4 (disassociated) is that of an unbound pool, or of the pool of a CPU that is not online"
+    } else {
+        ""
+    };
+    format!("{}{work}{pending}{offline}", others(shown, lines).unwrap_or_default())
+}
+
+/// Splits `BUG: workqueue lockup - pool cpus=2 node=0 flags=0x0 nice=0 stuck for 57s!` into pool and time.
+fn stuck(line: &str) -> Option<(&str, &str)> {
+    let (pool, time) = line.split_once("lockup - pool ")?.1.split_once(" stuck for ")?;
+    Some((pool.trim(), time.split('!').next()?.trim()))
+}
+
+/// True if the flags of a pool of one CPU contain POOL_DISASSOCIATED, which pools of several CPUs always have (kernel/workqueue.c).
+fn is_disassociated(pool: &str) -> bool {
+    let value = |key: &str| pool.split_whitespace().find_map(|word| word.strip_prefix(key));
+    let flags = value("flags=0x").and_then(|flags| u32::from_str_radix(flags, 16).ok());
+    value("cpus=").is_some_and(|cpus| cpus.parse::<u32>().is_ok()) && flags.is_some_and(|flags| flags & 4 != 0)
+}
+
+/// Names the other pools that were stuck for the same time.
+fn others(shown: &str, lines: &[String]) -> Option<String> {
+    const MOST: usize = 8;
+    let (own, time) = stuck(shown)?;
+    let mut pools: Vec<&str> = Vec::new();
+    let mut last = None;
+    for (n, line) in lines.iter().enumerate() {
+        if let Some((pool, _)) = stuck(line).filter(|(pool, of)| *of == time && !pools.contains(pool)) {
+            pools.push(pool);
+            last = Some(n);
+        }
+    }
+    let is_cut = last.is_some_and(|last| {
+        lines.iter().take(last).skip_while(|line| stuck(line).is_none()).any(|line| is_omission(line.as_bytes()))
+    });
+    pools.retain(|pool| *pool != own);
+    (!pools.is_empty()).then_some(())?;
+    let cpus = |pool: &str| pool.split_whitespace().next().unwrap_or_default().trim_start_matches("cpus=").to_owned();
+    let named: Vec<String> = pools.iter().take(MOST).map(|pool| text(cpus(pool).as_bytes(), 20)).collect();
+    let more = match (pools.len().saturating_sub(MOST), is_cut) {
+        (0, false) => String::new(),
+        (0, true) => " and those of lines that are left out".to_owned(),
+        (n, _) => format!(" and {n} more"),
+    };
+    Some(format!(", and so for other pools: cpus={}{more}", named.join(", ")))
 }
 
 /// Adds to `flush_all BAR(8)` the work item that worker 8, which waits for it, is executing.

@@ -1,6 +1,7 @@
 //! Interprets preempt counts (include/linux/preempt.h).
 
 use super::number_after;
+use super::stack::function;
 
 /// Bits of disabled preemption, softirqs, hard interrupts and NMIs.
 const LEVELS: u32 = 0x00ff_ffff;
@@ -27,17 +28,36 @@ fn is_negative(count: u32) -> bool {
 pub(super) fn context(shown: &str, own: &[&str]) -> Option<&'static str> {
     let value = |key: &str| own.iter().find_map(|line| number_after(line, key));
     let count = count(shown, own).filter(|count| !is_negative(*count));
+    let (irqs_off, is_atomic) = (value("irqs_disabled(): "), value("in_atomic(): "));
+    let [irqs_off, is_atomic] = [irqs_off, is_atomic].map(|value| value.is_some_and(|value| value > 0.0));
     Some(match count.unwrap_or(0) {
         count if count & 0x00f0_0000 != 0 => "NMI",
         count if count & 0x000f_0000 != 0 => "hard interrupt",
         count if count & 0x100 != 0 => "softirq",
         count if count & 0xfe00 != 0 => "bottom halves disabled",
         count if count & 0xff != 0 => "preemption disabled",
-        _ if value("irqs_disabled(): ").is_some_and(|off| off > 0.0) => "interrupts disabled",
+        // in_atomic() is true for any count above 0.
+        _ if irqs_off && is_atomic && count.is_none() => "interrupts disabled, and a preempt count above 0",
+        _ if irqs_off => "interrupts disabled",
         _ if value("RCU nest depth: ").is_some_and(|depth| depth > 0.0) => "read-side section of RCU",
-        _ if value("in_atomic(): ").is_some_and(|atomic| atomic > 0.0) => "preemption disabled",
+        _ if is_atomic => "preemption disabled",
         _ => return None,
     })
+}
+
+/// Returns the function that disabled interrupts, from lockdep's `hardirqs last disabled at (120): lock_it+0x2/0x8`, if they were not
+/// enabled later.
+pub(super) fn disabled(context: &str, own: &[&str]) -> Option<String> {
+    let last = |what: &str| {
+        let key = format!("{what} at (");
+        own.iter()
+            .filter(|line| line.contains("hardirqs last"))
+            .find_map(|line| Some((number_after(line, &key)?, *line)))
+    };
+    let ((off, line), enabled) = (last("disabled")?, last("enabled"));
+    let is_off = context.starts_with("interrupts disabled") && enabled.is_some_and(|(on, _)| on < off);
+    let by = function(line.rsplit_once("): ")?.1).filter(|_| is_off)?;
+    Some(format!(", last in {by}"))
 }
 
 /// Returns what a report means whose count shows neither a lock nor an interrupt: the count itself is wrong.
@@ -89,6 +109,12 @@ mod tests {
         };
         let off = report("in_atomic(): 0, irqs_disabled(): 128, non_block: 0");
         assert!(off.contains("context: interrupts disabled"), "{off}");
+        let both = report("in_atomic(): 1, irqs_disabled(): 1, non_block: 0");
+        assert!(both.contains("context: interrupts disabled, and a preempt count above 0"), "{both}");
+        let by = "in_atomic(): 0, irqs_disabled(): 128\nhardirqs last  enabled at (10): [<ffffffff81>] f+0x1/0x2\nhardirqs last disabled at (11): hold (a.c:?)\nBUG";
+        assert!(report(by).contains("context: interrupts disabled, last in hold"), "{}", report(by));
+        let on = by.replace("(10)", "(12)");
+        assert!(report(&on).ends_with("context: interrupts disabled"), "{}", report(&on));
         let rcu = report("in_atomic(): 0, irqs_disabled(): 0, RCU nest depth: 1, expected: 0");
         assert!(rcu.contains("context: read-side section of RCU"), "{rcu}");
     }

@@ -64,7 +64,11 @@ pub(super) fn rcu(report: &Report, shown: &str, lines: &[&str], log: &[String]) 
     if all_idle && running.as_ref().is_none_or(|who| who.starts_with("swapper/")) {
         return means;
     }
-    match (running, place(&own), holdout(&own)) {
+    let dump = || {
+        let at = own.iter().position(|line| line.contains("Task dump for CPU "))?;
+        place(own.get(at + 1..)?)
+    };
+    match (running, place(&own).or_else(dump), holdout(&own)) {
         (Some(who), Some(place), _) => format!("{means}; shown running: {who}, {place}"),
         (Some(who), None, _) => format!("{means}; shown running: {who}"),
         (None, Some(place), Some(who)) => format!("{means}; shown: {who}, {place}"),
@@ -204,12 +208,28 @@ fn running(lines: &[&str]) -> Option<String> {
             return Some((n, rest.split_whitespace().next()?.to_owned()));
         }
         let cpu = number_after(line, "Task dump for CPU ")?;
-        let task = lines.get(n + 1)?;
-        let task = task.split_once("] ").map_or(*task, |(_, task)| task).trim();
-        let task = task.strip_prefix("task:").unwrap_or(task).split("  ").next()?.split(" state:").next()?;
-        (!task.is_empty()).then(|| (n + 1, format!("{task} on CPU {cpu}")))
+        Some((n + 1, format!("{} on CPU {cpu}", task(lines.get(n + 1)?)?.0)))
     })?;
     Some(text(who.as_bytes(), 40) + &work(lines.get(at + 1..)?).unwrap_or_default())
+}
+
+/// Parses `kubelet         R  running task        0 277695      1 0x00080000` and `task:kubelet         state:R  running task`:
+/// name and state (kernel/sched/core.c, sched_show_task).
+fn task(line: &str) -> Option<(&str, Option<char>)> {
+    let line = line.rsplit_once("] ").map_or(line, |(_, line)| line).trim();
+    let line = line.strip_prefix("task:").unwrap_or(line);
+    let (name, rest) = line.split_once(" state:").or_else(|| line.split_once("  ")).unwrap_or((line, ""));
+    let state = rest.split_whitespace().next().filter(|word| word.len() == 1).and_then(|word| word.chars().next());
+    let name = name.split("  ").next()?.trim();
+    (!name.is_empty()).then_some((name, state))
+}
+
+/// Returns the task below `Task dump for CPU 55:`, with its state.
+pub(super) fn dumped(lines: &[String], cpu: f64) -> Option<String> {
+    let at = lines.iter().position(|line| number_after(line, "Task dump for CPU ") == Some(cpu))?;
+    let (name, state) = task(lines.get(at + 1)?)?;
+    let state = if state == Some('R') { " (running or runnable)" } else { "" };
+    Some(text(name.as_bytes(), 32) + state)
 }
 
 #[cfg(test)]
@@ -245,5 +265,16 @@ mod tests {
         let cpus: String = (0..19).map(|cpu| format!("rcu: \t{cpu}-...!: (1 GPs behind) softirq=2/2\n")).collect();
         let said = of(&format!("rcu: INFO: rcu_sched detected stalls on CPUs/tasks:\n{cpus}"));
         assert!(said.contains("14, 15 and 3 more)"), "{said}");
+    }
+
+    #[test]
+    fn a_second_report_about_the_same_cpu_has_its_task() {
+        let log = "INFO: rcu_sched self-detected stall on CPU { 1}  (t=2100 jiffies g=7 c=6 q=1)\n[<c1>] (unwind_backtrace+0x0/0xf8) from [<c2>] (rcu_check_callbacks+0x36/0x81c)\n\
+                   INFO: rcu_sched detected stalls on CPUs/tasks: { 1} (detected by 3, t=2103 jiffies, g=7, c=6, q=1)\nTask dump for CPU 1:\nsh              R running      0   569    568 0x00000002\n\
+                   [<c4>] (__schedule+0x33c/0x6ac) from [<c5>] (__irq_svc+0x40/0x70)\n[<c5>] (__irq_svc+0x40/0x70) from [<c6>] (unlock_it+0x28/0x50)\n\
+                   [<c6>] (unlock_it+0x28/0x50) from [<c7>] (count_all+0x68/0x9c)\n[<c7>] (count_all+0x68/0x9c) from [<c8>] (cpu_down+0x44/0x84)\n";
+        assert!(of(log).contains("; shown running: sh on CPU 1, in unlock_it ← count_all"), "{}", of(log));
+        let other = log.replace("tasks: { 1}", "tasks: { 2}").replace("dump for CPU 1", "dump for CPU 2");
+        assert!(of(&other).contains("what ran instead is unknown; also"), "{}", of(&other));
     }
 }

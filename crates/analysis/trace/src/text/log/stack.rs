@@ -15,7 +15,7 @@ pub(super) fn place_asleep(lines: &[&str]) -> Option<String> {
 
 fn placed(lines: &[&str], with_guesses: bool) -> Option<String> {
     let at = counter(lines);
-    let Trace { frames, modules, doubt } = frames(lines);
+    let Trace { frames, modules, doubt } = frames(lines, at.as_deref());
     // Registers are reliable, so guessed frames are not needed.
     let frames = if doubt == Some(GUESSES) && (at.is_some() || !with_guesses) { Vec::new() } else { frames };
     let doubt = doubt.filter(|_| !frames.is_empty());
@@ -35,8 +35,17 @@ fn placed(lines: &[&str], with_guesses: bool) -> Option<String> {
     if let Some(own) = at.as_ref().and_then(|at| frames.iter().position(|name| name == at)) {
         frames.drain(..=own);
     }
-    let frames = frames.into_iter().skip_while(|name| is_own(name));
-    let frames: Vec<String> = at.clone().into_iter().chain(frames).collect();
+    // The dump of a running task begins with the interrupt that stopped it.
+    let frames = frames.into_iter().skip_while(|name| is_own(name) || at.is_none() && is_interrupt(name));
+    let mut frames: Vec<String> = at.clone().into_iter().chain(frames).collect();
+    let first = frames.iter().position(|name| is_interrupt(name)).filter(|n| *n > 0 && doubt.is_none());
+    let beneath = first.map(|n| frames.split_off(n)).unwrap_or_default();
+    // Of several interrupts, each upon the next, the last one has what the thread did.
+    let levels = beneath.split(|name| is_interrupt(name)).filter(|level| !level.is_empty());
+    let levels = levels.take_while(|level| !level.first().is_some_and(|name| is_idle(name)));
+    let beneath: String = levels
+        .map(|level| format!(", on top of {}", level.get(..FRAMES.min(level.len())).unwrap_or_default().join(" ← ")))
+        .collect();
     let root = root(&frames);
     let own = frames.get(..root.map_or(frames.len(), |(n, _)| n + 1)).unwrap_or_default();
     let named: Vec<&str> = own.iter().take(FRAMES).map(String::as_str).collect();
@@ -52,8 +61,41 @@ fn placed(lines: &[&str], with_guesses: bool) -> Option<String> {
         let (_, module) = modules.iter().find(|(of, _)| of == name)?;
         Some(format!(", called by {name} {module}"))
     });
-    let (module, doubt) = (module.unwrap_or_default(), doubt.unwrap_or_default());
-    (!named.is_empty()).then(|| format!("in {}{under}{module}{doubt}", named.join(" ← ")))
+    // Whoever called the allocator or took the lock says more than their functions.
+    let caller = frames.iter().position(|name| !is_helper(name)).filter(|n| *n >= FRAMES && under.is_empty());
+    let caller = || Some(format!(", called by {}", frames.get(caller?)?));
+    let (module, doubt) = (module.or_else(caller).unwrap_or_default(), doubt.unwrap_or_default());
+    (!named.is_empty()).then(|| format!("in {}{under}{module}{doubt}{beneath}", named.join(" ← ")))
+}
+
+/// True for functions that allocate memory or wait for a lock on behalf of their callers.
+fn is_helper(name: &str) -> bool {
+    const PARTS: [&str; 12] = [
+        "alloc",
+        "kmem_",
+        "slab",
+        "vm_area",
+        "get_free_page",
+        "mutex_lock",
+        "spin_lock",
+        "down_read",
+        "down_write",
+        "rt_mutex",
+        "rtlock",
+        "might_",
+    ];
+    PARTS.iter().any(|part| name.contains(part))
+}
+
+/// True for the functions with which the frames of an interrupt end.
+fn is_interrupt(name: &str) -> bool {
+    // RISC-V uses this one for faults and system calls, too.
+    name.starts_with("asm_sysvec_") || (name != "handle_exception" && is_of(name, &ENTRIES))
+}
+
+/// True for the idle loop.
+fn is_idle(name: &str) -> bool {
+    name.contains("idle") || name == "cpu_startup_entry"
 }
 
 /// True for the functions by which a thread gives up its CPU, or by which a report is printed.
@@ -98,6 +140,10 @@ pub(super) fn waits_for(place: &str, how: Waits) -> Option<String> {
         ("lock_page", "a page that another task or I/O holds, which"),
     ];
     let first = place.strip_prefix("in ")?.split(' ').next()?;
+    let is_page = first.starts_with("folio_wait") || first.starts_with("wait_on_page");
+    if how == Waits::Asleep && is_page && place.contains("writeback") {
+        return Some(": it waits there until a page is written to its device; what delays that is unknown".to_owned());
+    }
     if how == Waits::Spinning && first.contains("spin_lock") && !first.starts_with("rt_") {
         return Some(": most likely it waits there for a spinlock, whose holder is unknown".to_owned());
     }
@@ -132,7 +178,7 @@ fn is_heading(line: &str) -> bool {
 
 /// Returns the function at the program counter, as architectures print it: x86, PowerPC, ARM, arm64, RISC-V, s390,
 /// MIPS, SPARC, LoongArch, m68k.
-fn registers(line: &str) -> Option<String> {
+pub(super) fn registers(line: &str) -> Option<String> {
     const KEYS: [&str; 10] =
         ["RIP: ", "EIP is at ", "pc : ", "PC is at ", "Krnl PSW : ", "epc   : ", "TPC: ", "ERA: ", "PC: [<", "RIP  [<"];
     // PowerPC: `NIP [c000000000561f34] copy_page+0x74/0x90`.
@@ -154,8 +200,8 @@ struct Trace {
 const GUESSES: &str = " (the kernel marks each of these frames as uncertain)";
 const STALE: &str = " (uncertain: this stack contains stale addresses)";
 
-/// Returns the functions of a call trace.
-fn frames(lines: &[&str]) -> Trace {
+/// Returns the functions of a call trace; `at` is the function at the program counter.
+fn frames(lines: &[&str], at: Option<&str>) -> Trace {
     /// Minimum number of frames that cannot be callers, from which a stack is known to contain stale addresses.
     const FEWEST: usize = 2;
     // 32-bit ARM: `[<c0997424>] (__schedule) from [<c0997a94>] (schedule+0x50/0xa8)`, without a heading.
@@ -175,14 +221,16 @@ fn frames(lines: &[&str]) -> Trace {
         let is_mark =
             ["<TASK>", "<IRQ>", "</IRQ>", "<EOI>", "<NMI>", "</NMI>"].iter().any(|mark| line.trim().ends_with(mark));
         in_registers |= registers(line).is_some();
-        if is_mark || is_module(line.trim()) || (in_registers && is_register(line)) {
+        if is_mark || is_module(line.trim()) || (in_registers && is_register(line)) || is_exception(line) {
             continue;
         }
         let name = function(line).or_else(|| unresolved(line));
         match name {
             _ if is_guess(line) => guesses.extend(name),
             // A return address follows a call, so it is not the start of a function.
-            Some(name) if line.contains("+0x0/") => zeroes.push((trace.frames.len(), name)),
+            Some(name) if line.contains("+0x0/") && !(trace.frames.is_empty() && at == Some(&*name)) => {
+                zeroes.push((trace.frames.len(), name))
+            }
             Some(name) => {
                 trace.modules.extend(module(line).map(|module| (name.clone(), module)));
                 trace.frames.push(name);
@@ -206,7 +254,7 @@ fn frames(lines: &[&str]) -> Trace {
 
 /// True for a frame that was only found on the stack: with a question mark, or behind the end of a function
 /// (`+0x20/0x20`).
-fn is_guess(line: &str) -> bool {
+pub(super) fn is_guess(line: &str) -> bool {
     let is_behind = || {
         let offsets = line.split_once("+0x").and_then(|(_, rest)| rest.split(' ').next()?.split_once("/0x"));
         offsets.is_some_and(|(at, size)| at == size)
@@ -228,6 +276,14 @@ fn is_register(line: &str) -> bool {
         || (!line.contains("+0x") && (2..=8).contains(&name.len()) && {
             name.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_') && line.len() > name.len()
         })
+}
+
+/// True for `Exception stack(0xdda299f8 to 0xdda29a40)` and the words below it, `9a00: 60000013 00000001` (arch/arm/kernel/traps.c).
+fn is_exception(line: &str) -> bool {
+    let line = line.rsplit_once("] ").map_or(line, |(_, line)| line).trim();
+    let is_word = |word: &str| word.len() == 8 && word.bytes().all(|b| b.is_ascii_hexdigit());
+    let words = line.split_once(": ").map(|(_, words)| words).filter(|words| words.split_whitespace().all(is_word));
+    line.starts_with("Exception stack(") || words.is_some()
 }
 
 /// Returns the module of `foo+0x12/0x34 [bar]`, in brackets.
@@ -272,25 +328,31 @@ fn root(frames: &[String]) -> Option<(usize, &'static str)> {
     })
 }
 
+/// Functions through which interrupts enter the kernel.
+const ENTRIES: [&str; 14] = [
+    "el1_irq",
+    "el1h_64_irq",
+    "__irq_svc",
+    "apic_timer_interrupt",
+    "do_IRQ",
+    "common_interrupt",
+    "retint_kernel",
+    "restore_check_irq_replay",
+    "decrementer_common",
+    "decrementer_common_virt",
+    "handle_int",
+    "handle_exception",
+    "ext_int_handler",
+    "tl0_irq14",
+];
+
+fn is_of(name: &str, list: &[&str]) -> bool {
+    list.iter().any(|of| name.ends_with(of))
+}
+
 /// If an interrupt printed the stack, returns the frames below the entry of the interrupt; `None` if the stack was cut
 /// before that entry.
 fn interrupted(mut frames: Vec<String>) -> Option<Vec<String>> {
-    const ENTRIES: [&str; 14] = [
-        "el1_irq",
-        "el1h_64_irq",
-        "__irq_svc",
-        "apic_timer_interrupt",
-        "do_IRQ",
-        "common_interrupt",
-        "retint_kernel",
-        "restore_check_irq_replay",
-        "decrementer_common",
-        "decrementer_common_virt",
-        "handle_int",
-        "handle_exception",
-        "ext_int_handler",
-        "tl0_irq14",
-    ];
     const IN_INTERRUPT: [&str; 12] = [
         "softlockup_tick",
         "watchdog_overflow_callback",
@@ -305,10 +367,10 @@ fn interrupted(mut frames: Vec<String>) -> Option<Vec<String>> {
         "nmi_trigger_cpumask_backtrace",
         "arch_trigger_cpumask_backtrace",
     ];
-    let is_of = |name: &String, list: &[&str]| list.iter().any(|of| name.ends_with(of));
     if let Some(own) = frames.iter().rposition(|name| is_of(name, &IN_INTERRUPT)) {
         let entry = frames.iter().skip(own).position(|name| is_of(name, &ENTRIES))?;
-        frames.drain(..=own + entry);
+        let entries = frames.iter().skip(own + entry).take_while(|name| is_interrupt(name)).count();
+        frames.drain(..own + entry + entries.max(1));
     }
     Some(frames)
 }
@@ -322,11 +384,12 @@ fn unresolved(line: &str) -> Option<String> {
     (is_address && !line.contains(": ")).then(|| format!("{address} (without a symbol)"))
 }
 
-/// Parses `foo+0x12/0x34`, or `foo (mm/foo.c:12)` of scripts/decode_stacktrace.sh.
+/// Parses `foo+0x12/0x34`, or `foo (mm/foo.c:12)` and `foo (??:?)` of scripts/decode_stacktrace.sh.
 pub(super) fn function(line: &str) -> Option<String> {
     let is_source = |rest: &str| {
         let file = rest.split([' ', ')']).next().unwrap_or_default();
-        [".c:", ".h:", ".S:"].iter().any(|mark| file.contains(mark)) && file.ends_with(|c: char| c.is_ascii_digit())
+        let is_file = file == "??:?" || [".c:", ".h:", ".S:"].iter().any(|mark| file.contains(mark));
+        is_file && file.ends_with(|c: char| c.is_ascii_digit() || c == '?')
     };
     let decoded = || line.split_once(" (").filter(|(_, rest)| is_source(rest)).map(|(name, _)| name);
     let name = line.find("+0x").and_then(|end| line.get(..end)).or_else(decoded)?;
@@ -369,5 +432,26 @@ mod tests {
         let ipi = "smp: csd: Detected non-responsive CSD lock (#1) on CPU#2, waiting 5000000032 ns for CPU#03 f+0x0/0x30(0x0).\nCPU: 3 PID: 77 Comm: \
                    hog\nRIP: 0010:busy+0x12/0x40\n";
         assert!(of(ipi).contains("; CPU 3 was then shown in busy"), "{}", of(ipi));
+        let atomic = "BUG: sleeping function called from invalid context at mm.h:2\nCall Trace:\n __might_sleep+0x1/0x2\n kmem_cache_alloc_node+0x1/0x2\n \
+                      __get_vm_area+0x1/0x2\n __vmalloc_range+0x1/0x2\n ? open_it+0x2/0x3\n vzalloc+0x1/0x2\n open_it+0x1/0x2\n do_open+0x1/0x2\n";
+        assert!(of(atomic).contains("← vzalloc, called by open_it"), "{}", of(atomic));
+        let decoded = "BUG: sleeping function called from invalid context at a.c:2\nCall trace:\n show_stack (??:?)\n __might_resched (??:?)\n walk (??:?)\n test_walk (a.c:?)\n";
+        assert!(of(decoded).contains("in walk ← test_walk"), "{}", of(decoded));
+    }
+
+    #[test]
+    fn an_interrupt_has_what_it_interrupted() {
+        let arm = "INFO: rcu_preempt self-detected stall on CPU { 0} (t=2100 jiffies)\nCPU: 0 PID: 7 Comm: job\n[<c0>] (show_stack) from [<c1>] (rcu_check_callbacks+0x1/0x2)\n\
+                   [<c1>] (rcu_check_callbacks) from [<c2>] (__irq_svc+0x44/0x78)\nException stack(0xdda299f8 to 0xdda29a40)\n99e0: 00000000 00000001\n\
+                   [<c2>] (__irq_svc) from [<c3>] (__do_softirq+0xd0/0x370)\n[<c3>] (__do_softirq) from [<c4>] (irq_exit+0x1/0x2)\n[<c4>] (irq_exit) from [<c2>] (__irq_svc+0x44/0x78)\n\
+                   [<c2>] (__irq_svc) from [<c5>] (clk_unlock+0x1/0x2)\n[<c5>] (clk_unlock) from [<c6>] (set_power+0x1/0x2 [cam])\n";
+        assert!(
+            of(arm).ends_with("shown running: job, in __do_softirq ← irq_exit, on top of clk_unlock ← set_power"),
+            "{}",
+            of(arm)
+        );
+        let pc = "smp: csd: Detected non-responsive CSD lock (#1) on CPU#1, waiting 5000000176 ns for CPU#00 hang+0x0/0x8(0x0).\nCPU: 0 PID: 0 Comm: swapper/0\n\
+                  pc : hang+0x0/0x8\nCall trace:\n hang+0x0/0x8\n ipi_handler+0xb8/0x178\n el1h_64_irq+0x78/0x7c\n do_idle+0x23c/0x2d0\n kernel_init+0x0/0x1d8\n start_kernel+0x51c/0x608\n";
+        assert!(of(pc).ends_with("CPU 0 was then shown in hang ← ipi_handler"), "{}", of(pc));
     }
 }

@@ -21,10 +21,16 @@ pub(super) fn runqslower(head: &str) -> Option<(String, &'static str)> {
             _ => String::new(),
         };
         let name = text(name.as_bytes(), 32);
-        Some((us, format!("runqslower (the longest wait for a CPU is {us} µs, of {name} ({tid}){before})")))
+        let is_after_thread = before.ends_with(')');
+        Some((us, format!("{us} µs, of {name} ({tid}){before}"), is_after_thread))
     };
-    let (_, what) = rows.filter_map(row).max_by_key(|(us, _)| *us)?;
-    Some((what, EVENTS))
+    let rows: Vec<(u64, String, bool)> = rows.filter_map(row).collect();
+    let (longest, what, is_after_thread) = rows.iter().max_by_key(|(us, ..)| *us)?;
+    // The idle task keeps nobody waiting.
+    let other =
+        rows.iter().filter(|(us, _, named)| *named && !is_after_thread && us < longest).max_by_key(|(us, ..)| *us);
+    let other = other.map(|(_, what, _)| format!("; the longest after another thread is {what}")).unwrap_or_default();
+    Some((format!("runqslower (the longest wait for a CPU is {what}{other})"), EVENTS))
 }
 
 /// Parses bcc's softirqslower: `14:41:43 irq(hard) to softirq net_rx   50223  0  cat` below a heading, and `23:09:54
@@ -87,6 +93,37 @@ pub(super) fn criticalstat(head: &str) -> Option<(String, &'static str)> {
 /// Parses `IPI-2  1421603` below `HARDIRQ  TOTAL_usecs` of bcc's hardirqs and softirqs; later versions have the number
 /// of interrupts, the longest and the CPU as well.
 pub(super) fn totals(head: &str) -> Option<(String, &'static str)> {
+    let name = |line: &str| {
+        let is_head = line.contains("IRQ") && (line.contains("TOTAL_") || line.contains("TOTAL ("));
+        line.split_whitespace().next().filter(|_| is_head).map(str::to_owned)
+    };
+    // A text may have the tables of both tools; those of one tool are its intervals.
+    let mut tools: Vec<(String, String)> = Vec::new();
+    let mut of = None;
+    for line in head.lines() {
+        if let Some(name) = name(line) {
+            of = tools.iter().position(|(tool, _)| *tool == name).or_else(|| {
+                tools.push((name, String::new()));
+                tools.len().checked_sub(1)
+            });
+        }
+        if let Some((_, lines)) = of.and_then(|of| tools.get_mut(of)) {
+            lines.push_str(line);
+            lines.push('\n');
+        }
+    }
+    let mut said: Vec<String> = tools.iter().filter_map(|(_, lines)| sums(lines)).collect();
+    if let Some((last, others)) = said.split_last_mut() {
+        let remark = last.rsplit_once("; ").map(|(_, remark)| format!("; {remark}")).unwrap_or_default();
+        for other in others {
+            other.truncate(other.strip_suffix(&remark).map_or(other.len(), str::len));
+        }
+    }
+    (!said.is_empty()).then(|| (format!("a table of hardirqs or softirqs ({})", said.join("; ")), EVENTS))
+}
+
+/// Describes the tables of one tool, with the largest row of all intervals.
+fn sums(head: &str) -> Option<String> {
     let is_head = |line: &&str| line.contains("IRQ") && (line.contains("TOTAL_") || line.contains("TOTAL ("));
     let heading = head.lines().find(is_head)?.replace("TOTAL (", "TOTAL_(");
     let unit = if heading.contains("nsecs") { "ns" } else { "µs" };
@@ -116,12 +153,11 @@ pub(super) fn totals(head: &str) -> Option<(String, &'static str)> {
         None => format!("the most frequent is {}, {figure} times", on(row)),
     };
     let longest = max.and_then(most).map(|(max, row)| format!("; the longest is {max} {unit}, of {}", on(row)));
-    let what = match longest {
-        Some(longest) => format!("a table of hardirqs or softirqs ({sum}{longest})"),
-        None if total.is_some() => format!("a table of hardirqs or softirqs ({sum}); sums do not show single delays"),
-        None => format!("a table of hardirqs or softirqs ({sum}); counts do not show delays"),
-    };
-    Some((what, EVENTS))
+    Some(match longest {
+        Some(longest) => format!("{sum}{longest}"),
+        None if total.is_some() => format!("{sum}; sums do not show single delays"),
+        None => format!("{sum}; counts do not show delays"),
+    })
 }
 
 fn are_numbers(words: &[&str]) -> bool {
@@ -137,6 +173,9 @@ struct Histogram<'a> {
     is_bcc: bool,
     /// The lower bound of the last bucket that is not empty.
     worst: f64,
+    /// Average and number of values, where the tool states them.
+    average: Option<String>,
+    stated: Option<u64>,
 }
 
 /// Returns the last nonzero bucket of each histogram of bcc (`640 -> 1279 : 1 |***|`) or bpftrace (`[1K, 2K) 7 |@@|`), and the
@@ -174,27 +213,81 @@ pub(super) fn histograms(head: &str, is_cut: bool) -> Option<(String, bool)> {
             (label, begins) = (name.unwrap_or(named).to_owned(), true);
         }
     }
+    let stated = stated(head).filter(|_| all.len() == 1);
+    if let (Some(stated), [of]) = (&stated, all.as_mut_slice()) {
+        (of.average, of.stated) = (Some(stated.average.clone()), Some(stated.count));
+    }
+    let is_whole = all.iter().all(Histogram::is_whole);
     if all.len() > MOST {
         all.sort_by(|a, b| b.worst.total_cmp(&a.worst));
     }
-    let is_cut = is_cut || all.iter().any(|of| of.is_bcc && of.buckets.last().is_some_and(|(_, count)| *count == 0));
+    let is_cut = !is_whole && (is_cut || has_empty_end(&all));
     let said: Vec<String> = all.iter().filter_map(|of| of.said(is_cut)).take(MOST).collect();
     (!said.is_empty()).then(|| (said.join("; "), is_cut))
 }
 
+/// True if a histogram of bcc ends in rows without a count: bcc prints none after the last one with a count.
+fn has_empty_end(all: &[Histogram]) -> bool {
+    all.iter().any(|of| of.is_bcc && of.buckets.last().is_some_and(|(_, count)| *count == 0))
+}
+
+/// What bcc's funclatency and biolatency print below a histogram: `avg = 1825567 nsecs, total: 7477526027 nsecs, count: 4096`.
+struct Stated {
+    average: String,
+    count: u64,
+}
+
+fn stated(head: &str) -> Option<Stated> {
+    let mut found = head.lines().filter_map(|line| {
+        let (average, rest) = line.trim().strip_prefix("avg = ")?.split_once(", total: ")?;
+        let count = rest.split_once(", count: ")?.1.trim().parse().ok()?;
+        Some(Stated { average: text(average.as_bytes(), 40), count })
+    });
+    found.next().filter(|_| found.next().is_none())
+}
+
 impl Histogram<'_> {
+    /// True if the rows have as many values as the tool counted, so that no row is missing.
+    fn is_whole(&self) -> bool {
+        self.stated == Some(self.sum())
+    }
+
+    fn sum(&self) -> u64 {
+        self.buckets.iter().fold(0u64, |sum, (_, count)| sum.saturating_add(*count))
+    }
+
+    /// Returns the fullest bucket behind a dip after the fullest one of all.
+    fn hump(&self) -> Option<&(String, u64)> {
+        const FEWEST: u64 = 5;
+        let (most, fullest) = self.buckets.iter().enumerate().max_by_key(|(_, (_, count))| *count)?;
+        let mut lowest = fullest.1;
+        let behind = self.buckets.iter().skip(most + 1).filter(|(_, count)| {
+            lowest = lowest.min(*count);
+            *count >= FEWEST && *count >= lowest.saturating_mul(2)
+        });
+        behind.max_by_key(|(_, count)| *count)
+    }
+
     fn said(&self, is_cut: bool) -> Option<String> {
         let (worst, count) = self.buckets.iter().rfind(|(_, count)| *count > 0)?;
         let times = if *count == 1 { "once".to_owned() } else { format!("{count} times") };
-        let all = self.buckets.iter().fold(0u64, |sum, (_, count)| sum.saturating_add(*count));
+        let all = self.sum();
         let fullest = self.buckets.iter().max_by_key(|(_, count)| *count).filter(|(bucket, _)| bucket != worst);
         let fullest = fullest
             .map(|(bucket, count)| {
                 let all = if is_cut { format!("{all} shown") } else { format!("{all} in all") };
-                format!(" (of {all}, most are {bucket}: {count})")
+                let hump = self.hump().filter(|(bucket, _)| bucket != worst);
+                let hump = hump.map(|(bucket, count)| format!(", and behind a dip {bucket}: {count}"));
+                format!(" (of {all}, most are {bucket}: {count}{})", hump.unwrap_or_default())
             })
             .unwrap_or_default();
-        let of = format!("{worst}, {times}{fullest}");
+        let average = self.average.as_ref().map(|average| format!("; the average is {average}")).unwrap_or_default();
+        let counted = match self.stated {
+            Some(stated) if stated == all => format!("; {stated} were counted, so no row is missing"),
+            Some(stated) => format!("; {stated} were counted"),
+            None => String::new(),
+        };
+        let of = format!("{worst}, {times}{fullest}{average}{counted}");
         Some(if self.label.is_empty() { of } else { format!("{}: {of}", text(self.label.as_bytes(), 40)) })
     }
 }

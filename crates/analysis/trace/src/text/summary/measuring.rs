@@ -1,11 +1,13 @@
 //! Tables of tools that measure latencies: rtla, rt-tests, latmus, hwlatdetect, stress-ng.
 
+use super::rows::{rows_of_top, whole_rows};
 use super::{EVENTS, LATENCIES};
 use crate::noises::{Noises, worst_noise};
 use crate::text::scan::text;
 
 /// Reads the tables of measuring tools; a text may have those of several.
 pub(super) fn measured(head: &str) -> Option<(String, &'static str)> {
+    let head = &whole_rows(head);
     let latency = |what: String| (what, LATENCIES);
     let of_threads = || head.contains("T: 0 (").then(|| threads(head));
     let all = [
@@ -20,8 +22,26 @@ pub(super) fn measured(head: &str) -> Option<(String, &'static str)> {
     let all: Vec<(String, &str)> = all.into_iter().flatten().collect();
     let (_, next) = all.first()?;
     let what: Vec<&str> = all.iter().map(|(what, _)| what.as_str()).collect();
-    let several = if what.len() > 1 { "; several tools, whose figures need not be comparable" } else { "" };
+    let is_cyclictest = |what: &&str| what.contains("of cyclictest");
+    let several = match what.len() {
+        0 | 1 => "",
+        _ if what.iter().all(is_cyclictest) && head.contains("Max Latencies:") && !is_one_run(head) => {
+            "; the maxima differ, so these are different runs"
+        }
+        _ if what.iter().all(is_cyclictest) => "",
+        _ => "; several tools, whose figures need not be comparable",
+    };
     Some((format!("{}{several}", what.join("; ")), next))
+}
+
+/// True if the lines `T: 0 (…)` of cyclictest can be of the run whose histogram the text has: both have the same maximum.
+fn is_one_run(head: &str) -> bool {
+    let max = |line: &str, key: &str| {
+        line.rsplit_once(key)?.1.split_whitespace().filter_map(|word| word.parse::<u64>().ok()).max()
+    };
+    let of = |line: &str| line.contains("T:").then(|| max(line, "Max:")).flatten();
+    let histogram = head.lines().filter_map(|line| max(line, "# Max Latencies:")).max();
+    histogram == head.lines().filter_map(of).max()
 }
 
 /// Recognises the tables of rtla and the histograms of cyclictest by their headings.
@@ -43,7 +63,7 @@ fn table(head: &str) -> Option<String> {
         Some(if is_noise { "a histogram of rtla osnoise" } else { "a histogram of rtla timerlat" })
     })?;
     let worst = rtla(head).or_else(|| histogram(head)).or_else(|| maxima(head));
-    let worst = worst.map(|worst| format!(" ({worst})")).unwrap_or_default();
+    let worst = worst.map(|worst| format!(" ({worst}{})", overflows(head).unwrap_or_default())).unwrap_or_default();
     let stopped = if head.contains("hit stop tracing") { ", stopped at its threshold" } else { "" };
     Some(format!("{what}{worst}{stopped}"))
 }
@@ -122,33 +142,75 @@ fn stress_ng(head: &str) -> Option<String> {
     Some(format!("stress-ng's cyclic (the worst latency is {:.1} us{mean})", ns / 1e3))
 }
 
-/// Parses `Core:  1 2 3` and `Maximum:  12 13 24 (us)` of oslat.
+/// Parses `Core:  1 2 3` and `Maximum:  12 13 24 (us)` of oslat. Without the cores, the values are in the order of its option
+/// `--cpu-list`, up to an omission. A text may have several runs.
 fn oslat(head: &str) -> Option<String> {
-    let row = |key: &str| {
-        let line = head.lines().map(str::trim).find_map(|line| line.strip_prefix(key))?;
-        Some(
-            line.split('(')
-                .next()?
-                .split_whitespace()
-                .filter_map(|word| word.parse::<u64>().ok())
-                .collect::<Vec<u64>>(),
-        )
+    let rows = |key: &str| {
+        let rows = head.lines().map(str::trim).filter_map(|line| line.strip_prefix(key)?.split('(').next());
+        rows.map(|row| row.split_whitespace().collect::<Vec<&str>>()).collect::<Vec<_>>()
     };
-    let (cores, maxima) = (row("Core:")?, row("Maximum:")?);
-    let (us, core) = maxima.into_iter().zip(cores).max()?;
-    Some(format!("oslat (the longest interruption is {us} us, on CPU {core})"))
+    let (maxima, cores) = (rows("Maximum:"), rows("Core:"));
+    (head.contains("(us)") && (!cores.is_empty() || head.contains("oslat"))).then_some(())?;
+    let largest = |row: &Vec<&str>| {
+        let values =
+            row.iter().enumerate().filter_map(|(n, word)| Some((word.parse::<u64>().ok()?, std::cmp::Reverse(n))));
+        values.max()
+    };
+    let runs: Vec<u64> = maxima.iter().filter_map(largest).map(|(us, _)| us).collect();
+    let (run, (us, std::cmp::Reverse(at))) = maxima
+        .iter()
+        .enumerate()
+        .filter_map(|(run, row)| Some((run, largest(row)?)))
+        .max_by_key(|(_, largest)| *largest)?;
+    let row = maxima.get(run)?;
+    let shown = row.iter().take_while(|word| word.parse::<u64>().is_ok()).count();
+    let cores = cores.get(run).filter(|of| cores.len() == maxima.len() && of.len() >= row.len());
+    let cpu = match cores {
+        Some(cores) => cores.get(at).and_then(|core| core.parse().ok()),
+        None if at < shown && maxima.len() == 1 => listed_cpus(head).and_then(|cpus| cpus.get(at).copied()),
+        None => None,
+    };
+    let on = cpu.map_or_else(|| format!("value {} of the row", at + 1), |cpu| format!("on CPU {cpu}"));
+    let cut =
+        if shown < row.len() { "; values are left out of the row, and larger ones may be among them" } else { "" };
+    Some(format!("oslat (the longest interruption is {us} us, {on}{}{cut})", in_order(&runs)))
+}
+
+/// Lists the maxima of several runs.
+fn in_order(runs: &[u64]) -> String {
+    const MOST: usize = 8;
+    match runs.len() {
+        2..=MOST => {
+            let all: Vec<String> = runs.iter().map(u64::to_string).collect();
+            format!("; the maxima in order: {}", all.join(", "))
+        }
+        _ => String::new(),
+    }
+}
+
+/// Returns the CPUs of the command `oslat -c 1-3,7` or `oslat --cpu-list 1-3,7`, in ascending order.
+fn listed_cpus(head: &str) -> Option<Vec<u32>> {
+    const MOST: usize = 8192;
+    let mut commands = head.lines().filter(|line| line.contains("oslat -"));
+    let command = commands.next().filter(|_| commands.next().is_none())?;
+    let mut words = command.split([' ', '=']).skip_while(|word| !matches!(*word, "-c" | "--cpu-list"));
+    let list = words.nth(1)?;
+    let mut cpus: Vec<u32> = Vec::new();
+    for part in list.split(',') {
+        let (from, to) = part.split_once('-').unwrap_or((part, part));
+        cpus.extend((from.parse::<u32>().ok()?..=to.parse().ok()?).take(MOST));
+    }
+    cpus.truncate(MOST);
+    cpus.sort_unstable();
+    Some(cpus)
 }
 
 /// Parses rows of rtla's top display: `0 #5823 | 24 0 1 24 | 1035 3 7 1035` of timerlat (the interrupt's and the
 /// thread's latency: current, min, avg, max), and of osnoise `0 #59 59000000 9432 99.98 2078 58 0 0 …` (runtime, noise,
 /// share of CPU time available, maximum noise in a period, longest single noise, noises by kind).
 fn rtla(head: &str) -> Option<String> {
-    let rows = || {
-        head.lines().filter_map(|line| {
-            let (cpu, rest) = line.trim().split_once(" #")?;
-            Some((cpu.trim().parse::<u32>().ok()?, rest))
-        })
-    };
+    let joined = rows_of_top(head);
+    let rows = || joined.iter().map(|(cpu, row)| (*cpu, row.as_str()));
     let number = |word: &str| word.parse::<u64>().ok();
     let timerlat = rows().filter_map(|(cpu, rest)| {
         let columns: Vec<Vec<&str>> = rest.split('|').map(|column| column.split_whitespace().collect()).collect();
@@ -165,8 +227,11 @@ fn rtla(head: &str) -> Option<String> {
             let row: Vec<&str> = rest.split_whitespace().collect();
             let figure = |at: usize| number(row.get(at)?);
             let counts = [figure(6)?, 0, 0, 0, 0];
-            let counts = match [figure(7), figure(8), figure(9), figure(10)] {
-                [Some(nmi), Some(irq), Some(softirq), Some(thread)] => Some([counts[0], nmi, irq, softirq, thread]),
+            // More figures than columns: the break cannot be undone.
+            let counts = match [figure(7), figure(8), figure(9), figure(10), figure(11)] {
+                [Some(nmi), Some(irq), Some(softirq), Some(thread), None] => {
+                    Some([counts[0], nmi, irq, softirq, thread])
+                }
                 _ => None,
             };
             let (runtime_us, noise_us, max_single_us) = (figure(1)?, figure(2)?, figure(5)?);
@@ -179,7 +244,6 @@ fn rtla(head: &str) -> Option<String> {
 
 /// `max:  11  17` below a histogram of rtla, and `# Max Latencies: 00012 00013` of cyclictest.
 fn maxima(head: &str) -> Option<String> {
-    const MOST: usize = 8;
     let rows = head.lines().map(str::trim).filter_map(|line| {
         line.strip_prefix("max:")
             .or_else(|| line.strip_prefix("# Max Latencies:"))
@@ -188,14 +252,29 @@ fn maxima(head: &str) -> Option<String> {
     let rows = rows.map(|row| row.split_whitespace().filter_map(|word| word.parse::<u64>().ok()).max());
     let runs: Vec<u64> = rows.flatten().collect();
     let us = runs.iter().max()?;
-    let runs = match runs.len() {
-        2..=MOST => {
-            let all: Vec<String> = runs.iter().map(u64::to_string).collect();
-            format!("; the maxima in order: {}", all.join(", "))
-        }
-        _ => String::new(),
+    Some(format!("the worst latency is {us} us{}", in_order(&runs)))
+}
+
+/// Parses `# Total: 000999888` and `# Histogram Overflows: 00112` of cyclictest, one figure for each thread; the last row before them
+/// is the last one of the histogram.
+fn overflows(head: &str) -> Option<String> {
+    let lines: Vec<&str> = head.lines().map(str::trim).collect();
+    let sum = |key: &str| {
+        let mut found = lines.iter().filter_map(|line| line.strip_prefix(key));
+        let figures: Option<Vec<u64>> = found.next()?.split_whitespace().map(|word| word.parse().ok()).collect();
+        figures
+            .filter(|_| found.next().is_none())
+            .map(|figures| figures.iter().fold(0u64, |sum, n| sum.saturating_add(*n)))
     };
-    Some(format!("the worst latency is {us} us{runs}"))
+    let (shown, beyond) = (sum("# Total:")?, sum("# Histogram Overflows:")?);
+    let row = lines.iter().position(|line| line.starts_with("# Total:")).and_then(|at| lines.get(at.checked_sub(1)?));
+    let us = row.and_then(|row| {
+        let mut words = row.split_whitespace();
+        let us = words.next()?.parse::<u64>().ok()?;
+        words.next().is_some_and(|count| count.bytes().all(|b| b.is_ascii_digit())).then_some(us)
+    });
+    let from = us.map_or("beyond the last row".to_owned(), |us| format!("above {us} us"));
+    Some(format!("; {beyond} of {} {from}", shown.saturating_add(beyond)))
 }
 
 /// Parses `RTS|  10.119|  27.029|  31.204|  4|  0|  10.119|  31.204|` of EVL's latmus and Xenomai's latency: minimum,
@@ -340,10 +419,32 @@ mod tests {
             "{}",
             said(two)
         );
+        let hist = "# Histogram\n000001 000100\n.....\n000058 000003\n000059 000002\n# Total: 000000105\n# Avg Latencies: 00006\n# Max Latencies: 01475\n# Histogram Overflows: 00604\n";
+        assert!(
+            said(hist).contains("a histogram of cyclictest (the worst latency is 1475 us; 604 of 709 above 59 us): a"),
+            "{}",
+            said(hist)
+        );
+        let many =
+            format!("# Histogram\n# Max Latencies: {}\n00031 00077\n# Min Latencies: 1\n", "00012 ".repeat(10).trim());
+        assert!(said(&many).contains("the worst latency is 77 us"), "{}", said(&many));
+        let runs = format!("{hist}T: 0 ( 26) P:95 I:1000 C: 34 Min: 4 Act: 6 Avg: 5 Max: 12\n");
+        assert!(
+            said(&runs).contains("(worst 12, of thread 0); the maxima differ, so these are different runs"),
+            "{}",
+            said(&runs)
+        );
+        assert!(!said(&runs.replace("Max: 12", "Max: 1475")).contains("runs"));
         let pair = "#1 -> #0, Min    1, Cur    5, Avg    3, Max   32\n";
         assert!(said(pair).contains("the worst latency is 32 us, of #1 -> #0"), "{}", said(pair));
         let oslat = "        Core:\t 1 2\n     Maximum:\t 12 344 (us)\n";
         assert!(said(oslat).contains("the longest interruption is 344 us, on CPU 2"), "{}", said(oslat));
+        let short = "# oslat -c 4-6,9 -D 60s\n   Maximum:\t 12 344 ... 7 (us)\n";
+        assert!(said(short).contains("is 344 us, on CPU 5; values are left out of the row"), "{}", said(short));
+        let behind = short.replace(" 7 (us)", " 700 (us)");
+        assert!(said(&behind).contains("is 700 us, value 4 of the row;"), "{}", said(&behind));
+        let runs = "oslat\nCore: 1 2\nMaximum: 12 344 (us)\nCore: 1 2\nMaximum: 9 8 (us)\n";
+        assert!(said(runs).contains("is 344 us, on CPU 2; the maxima in order: 344, 9)"), "{}", said(runs));
         let cut = "softirq = tasklet\n usecs : count distribution\n 0 -> 1 : 9 |**|\n 2 -> 3 : 1 |*|\nskip...\n";
         assert!(
             said(cut).contains("2 to 3 usecs, once (of 10 shown, most are 0 to 1 usecs: 9); rows may be missing"),

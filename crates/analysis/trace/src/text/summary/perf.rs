@@ -77,8 +77,9 @@ pub(super) fn timehist(head: &str) -> Option<(String, &'static str)> {
     let most = |of: fn(&Slice) -> f64| {
         rows.iter().filter(|row| !is_idle(row)).max_by(|a, b| of(a).total_cmp(&of(b))).filter(|row| of(row) > 0.0)
     };
+    let window = window_ends(head, &rows).unwrap_or_default();
     let Some(worst) = most(|row| row.delay) else {
-        return Some(("perf sched timehist".to_owned(), RECORD));
+        return Some((format!("perf sched timehist{window}"), RECORD));
     };
     let Slice { delay, before, who, time, .. } = worst;
     let moved = match *before > delay / 2.0 {
@@ -92,9 +93,29 @@ pub(super) fn timehist(head: &str) -> Option<(String, &'static str)> {
     let run = longer("run", most(|row| row.run), |row| row.run, "").unwrap_or_default();
     let off =
         longer("time off the CPU", most(|row| row.off), |row| row.off, ", asleep or preempted").unwrap_or_default();
-    let what =
-        format!("perf sched timehist (the longest wait for a CPU is {delay} ms, of {who} at {time}{moved}{run}{off})");
+    let what = format!(
+        "perf sched timehist (the longest wait for a CPU is {delay} ms, of {who} at {time}{moved}{run}{off}){window}"
+    );
     Some((what, RECORD))
+}
+
+/// Describes rows with the end of `--time 100,200` instead of the time of an event: perf ends the threads that run then there
+/// (tools/perf/builtin-sched.c, timehist_sched_change_event).
+fn window_ends(head: &str, rows: &[Slice]) -> Option<String> {
+    const FEWEST: usize = 2;
+    let ends = head.lines().filter_map(|line| {
+        let window = line.split_once("--time")?.1.trim_start_matches(['=', ' ']).split_whitespace().next()?;
+        window.split_once(',')?.1.parse::<f64>().ok()
+    });
+    let ends: Vec<f64> = ends.collect();
+    let at: Vec<&Slice> =
+        rows.iter().filter(|row| row.time.parse::<f64>().is_ok_and(|time| ends.contains(&time))).collect();
+    let first = at.first().filter(|_| at.len() >= FEWEST)?;
+    Some(format!(
+        "; the {} rows at {} have the end of the window that --time asked for, not the time of an event",
+        at.len(),
+        first.time
+    ))
 }
 
 /// Parses `19  811.74 ms  621.76 ms  42.72 ms  spinlock  rcu_core+0xec` of perf lock contention; with -t the last two are
@@ -109,7 +130,8 @@ pub(super) fn contention(head: &str) -> Option<(String, &'static str)> {
         who: String,
     }
     let mut rows = head.lines().skip_while(|line| !(line.contains("contended") && line.contains("max wait")));
-    let of_threads = rows.next()?.contains("comm");
+    let heading: Vec<&str> = rows.next()?.split_whitespace().collect();
+    let has = |column: &str| heading.contains(&column);
     let row = |row: &str| {
         let words: Vec<&str> = row.split_whitespace().collect();
         let ns = |value: usize| {
@@ -125,11 +147,22 @@ pub(super) fn contention(head: &str) -> Option<(String, &'static str)> {
         };
         let (total, max, _) = (ns(1)?, ns(3)?, ns(5)?);
         let [what, at @ ..] = words.get(7..)? else { return None };
-        let at = text(at.join(" ").as_bytes(), 80);
+        // With -l an address, the lock's name if it has one, and since Linux 6.3 its type in brackets.
+        let (kind, named) = match at.split_last() {
+            Some((kind, named)) if kind.starts_with('(') => (kind.trim_matches(['(', ')']), named),
+            _ => ("lock", at),
+        };
+        let kind = text(kind.as_bytes(), 20);
+        let (what, at, named) =
+            (text(what.as_bytes(), 80), text(at.join(" ").as_bytes(), 80), text(named.join(" ").as_bytes(), 64));
         let is_stub = ["__traceiter_", "trace_contention", "__bpf_trace_"].iter().any(|stub| at.starts_with(stub));
         let who = match () {
+            () if has("cgroup") => format!("in cgroup {what}"),
+            () if has("address") && named.is_empty() => format!("for a {kind} at {what}"),
+            () if has("address") => format!("for {named}, a {kind} at {what}"),
+            () if has("owner") => format!("for locks that {at} ({what}) held"),
             () if at.is_empty() => format!("for a {what} whose caller is unknown"),
-            () if of_threads => format!("of {at} ({what})"),
+            () if has("comm") => format!("of {at} ({what})"),
             () if is_stub => format!("for a {what}; {at} is the tracepoint's own code, and its caller is not shown"),
             () => format!("for a {what} in {at}"),
         };
@@ -157,10 +190,8 @@ pub(super) fn contention(head: &str) -> Option<(String, &'static str)> {
         true => String::new(),
         false => format!("; the largest sum is {} in {} waits, {}", most.total_text, most.times, most.who),
     };
-    let what = format!(
-        "perf lock contention (the longest wait is {wait} of {times}, {who}{sum}); it does not show who held the lock"
-    );
-    Some((what, EVENTS))
+    let holder = if has("owner") { "" } else { "; it does not show who held the lock" };
+    Some((format!("perf lock contention (the longest wait is {wait} of {times}, {who}{sum}){holder}"), EVENTS))
 }
 
 /// Parses `1811186.987785  1811186.987843  [0006]  (s)RCU:9  0.058  0.645` of perf kwork timehist: start and end in s, CPU,

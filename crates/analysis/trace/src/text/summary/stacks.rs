@@ -38,6 +38,7 @@ fn interrupts(frame: &str) -> bool {
 fn off(frames: &[&str]) -> Option<String> {
     const FRAMES: usize = 3;
     let bare = |frame: &str| frame.split("+0x").next().unwrap_or(frame).to_owned();
+    let frames: Vec<&str> = frames.iter().map(|frame| without_address(frame)).filter(|frame| *frame != "--").collect();
     let is_switch = |frame: &str| {
         let frame = bare(frame);
         frame.contains("schedule") || frame.starts_with("finish_task") || frame.contains("__sched_text_start")
@@ -48,6 +49,13 @@ fn off(frames: &[&str]) -> Option<String> {
     let own: Vec<String> = own.take(FRAMES).map(|frame| text(frame.as_bytes(), 64)).collect();
     let how = if is_preempted { "preempted while it could run, " } else { "" };
     (!own.is_empty()).then(|| format!("{how}in {}", own.join(" ← ")))
+}
+
+/// Returns the function of `ffffffff810a9581 finish_task_switch`, with which older versions print frames.
+fn without_address(frame: &str) -> &str {
+    const DIGITS: usize = 8;
+    let is_address = |word: &str| word.len() >= DIGITS && word.bytes().all(|b| b.is_ascii_hexdigit());
+    frame.split_once(' ').filter(|(word, _)| is_address(word)).map_or(frame, |(_, function)| function.trim())
 }
 
 const SUMS: &str = "time in which a thread waits for work counts too";

@@ -94,6 +94,9 @@ fn tables_are_told_by_their_worst() {
     );
     let queue = "TIME     COMM             TID           LAT(us) PREV COMM        PREV TID\n04:16:32 cc1 12924 12739 swapper/1 0\n";
     assert!(said(queue).contains("of cc1 (12924), to which the CPU switched from the idle task)"), "{}", said(queue));
+    let after = format!("{queue}04:16:33 job 12 700 my app 77\n");
+    let other = "from the idle task; the longest after another thread is 700 µs, of job (12), to which the CPU switched from my app (77))";
+    assert!(said(&after).contains(other), "{}", said(&after));
     let other = queue.replace("swapper/1 0", "my app 77");
     assert!(said(&other).contains("of cc1 (12924), to which the CPU switched from my app (77))"), "{}", said(&other));
     let off = "trace_irqoff_latency: 8ms\n\n hardirq:\n\n softirq:\n cpu: 3\n     COMMAND: swapper/3 PID: 0 LATENCY: 9ms start_time: 53.8s\n";
@@ -152,6 +155,9 @@ fn tables_of_rtla_and_latmus_have_their_worst() {
     assert!(said(lock).contains("is 740.66 ms of 1 wait, of nv_queue (1950))"), "{}", said(lock));
     let sums = "HARDIRQ                    TOTAL_usecs\nenv2    816\nIPI-2   1421603  << fewer\n";
     assert!(said(sums).contains("the largest sum is 1421603 µs, of IPI-2"), "{}", said(sums));
+    let both = format!("SOFTIRQ          TOTAL_nsecs\nnet_rx  5000\n{sums}");
+    let each = "(the largest sum is 5000 ns, of net_rx; the largest sum is 1421603 µs, of IPI-2;";
+    assert!(said(&both).contains(each), "{}", said(&both));
     let slow = "TIME     STAGE                SOFTIRQ  LAT(us)        CPU    COMM\n14:41:43 irq(hard) to softirq net_rx   50223          0      cat\n\
                 14:41:43 irq(hard) to softirq tasklet  95280          1      my cat\n";
     assert!(
@@ -175,6 +181,9 @@ fn tables_of_rtla_and_latmus_have_their_worst() {
         "{}",
         said(hist)
     );
+    let cut = hist.replace("over:", "[...]\nover:");
+    assert!(!said(&cut).contains("left out"), "{}", said(&cut));
+    assert!(said(&cut.replace("max: 11 17\n", "")).contains("left out"), "{}", said(&cut));
     let latmus = "RTT|  00:00:01  (user, 1000 us period)\nRTD| 26.675| 26.951| 27.826| 0| 0| 26.675| 31.204\n";
     assert!(said(latmus).contains("(the worst is 31.204 us)"), "{}", said(latmus));
     let overruns = "RTH|----lat min|----lat avg|----lat max|-overrun|---msw|---lat best|--lat worst\nRTD| 2.443| 3.525| 84.411| 52| 0| 1.574| 375.502\n";
@@ -205,7 +214,7 @@ fn tables_of_bpf_tools_have_their_worst() {
     );
     let counts = "HARDIRQ                    TOTAL_count\nnic0  111375\n";
     assert!(
-        said(counts).contains("(the most frequent is nic0, 111375 times); counts do not show delays"),
+        said(counts).contains("(the most frequent is nic0, 111375 times; counts do not show delays)"),
         "{}",
         said(counts)
     );
@@ -316,9 +325,71 @@ fn formats_that_are_not_read_have_a_true_first_line() {
 }
 
 #[test]
+fn a_second_hump_is_said() {
+    let text = "@us:\n[1, 2)   90 |@@@@@@|\n[2, 4)   20 |@@  |\n[4, 8)   3 |@|\n[8, 16)   17 |@@|\n[16, 32)   1 ||\n";
+    let (said, _) = super::bpf::histograms(text, false).unwrap();
+    assert_eq!(said, "@us: 16 to 32, once (of 131 in all, most are 1 to 2: 90, and behind a dip 8 to 16: 17)");
+    let (flat, _) = super::bpf::histograms(&text.replace("17 |", "5 |"), false).unwrap();
+    assert!(!flat.contains("dip"), "{flat}");
+}
+
+#[test]
 fn buckets_of_one_value_are_buckets() {
     let text = "@usecs:\n[0]                   3 |@@                  |\n[1]                  40 |@@@@@@@@@@@@@@@@@@@@|\n\
                 [2, 4)               20 |@@@@@@@@@@          |\n[64M, 128M)           1 |                    |\n";
     let (said, _) = super::bpf::histograms(text, false).unwrap();
     assert_eq!(said, "@usecs: 64M to 128M, once (of 64 in all, most are 1: 40)");
+}
+
+#[test]
+fn a_histogram_with_a_count_is_whole_if_its_rows_add_up() {
+    let text = "     nsecs   : count     distribution\n[...]\n  1024 -> 2047 : 40 |****|\n  2048 -> 4095 : 3 |*|\n\navg = 1800 nsecs, total: 77400 nsecs, count: 43\n";
+    let whole = "a histogram, whose worst buckets are 2048 to 4095 nsecs, 3 times (of 43 in all, most are 1024 to 2047 nsecs: 40); the average is 1800 nsecs; \
+                 43 were counted, so no row is missing: a";
+    assert!(said(text).starts_with(whole), "{}", said(text));
+    let cut = text.replace("count: 43", "count: 44");
+    assert!(
+        said(&cut).contains("(of 43 shown, most are") && said(&cut).contains("44 were counted; rows may be missing"),
+        "{}",
+        said(&cut)
+    );
+}
+
+#[test]
+fn addresses_before_functions_are_left_out() {
+    let text = "    ffffffff810a9581 finish_task_switch\n    ffffffff8185d385 schedule\n    ffffffff810c5672 wait_woken\n    ffffffff8150715a n_tty_read\n    --\n    \
+                00007f6733a969b0 read\n    -                bash (24347)\n        1450908\n";
+    assert!(said(text).contains("of bash (24347), in wait_woken ← n_tty_read ← read;"), "{}", said(text));
+}
+
+#[test]
+fn columns_of_perf_lock_contention_have_their_meaning() {
+    let heading = |last: &str| format!("contended   total wait     max wait     avg wait   {last}\n\n");
+    let rows = "  1    262.96 ms    262.96 ms    262.96 ms   ffff8e67502d0170    (mutex)\n 12    244.24 us     39.91 us     20.35 us   ffff8e6af56f8070   mmap_lock (rwsem)\n";
+    let bare = heading("address   symbol") + rows;
+    assert!(said(&bare).contains("is 262.96 ms of 1 wait, for a mutex at ffff8e67502d0170)"), "{}", said(&bare));
+    let named = heading("address   symbol") + rows.lines().last().unwrap_or_default();
+    assert!(
+        said(&named).contains("is 39.91 us of 12 waits, for mmap_lock, a rwsem at ffff8e6af56f8070)"),
+        "{}",
+        said(&named)
+    );
+    let plain = named.replace(" (rwsem)", "");
+    assert!(said(&plain).contains("for mmap_lock, a lock at ffff8e6af56f8070)"), "{}", said(&plain));
+    let owner = heading("pid   owner") + "  3  1.00 ms  900.00 us  300.00 us   77   my job\n";
+    assert!(said(&owner).contains("is 900.00 us of 3 waits, for locks that my job (77) held): a"), "{}", said(&owner));
+    let group = heading("cgroup") + "  3  1.00 ms  900.00 us  300.00 us   /user.slice\n";
+    assert!(said(&group).contains("of 3 waits, in cgroup /user.slice); it does not show who held"), "{}", said(&group));
+}
+
+#[test]
+fn times_at_the_end_of_the_asked_window_are_no_times_of_events() {
+    let heading = "# perf sched timehist --time 100,200\n time cpu task name wait time sch delay run time\n";
+    let text = format!(
+        "{heading} 90.763231 [0000]  job[15]  0.000  0.002  0.003\n{0} 200.000000 [0000]  perf[9]  0.000  0.000  0.000\n 200.000000 [0001]  perf[9]  0.000  0.000  0.000\n",
+        heading
+    );
+    assert!(said(&text).contains("until 90.763231); the 2 rows at 200.000000 have the end of the window that --time asked for, not the time of an event"), "{}", said(&text));
+    let one = text.replace("100,200", "100,300");
+    assert!(!said(&one).contains("asked for"), "{}", said(&one));
 }
