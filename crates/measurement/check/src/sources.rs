@@ -2,7 +2,6 @@
 
 use crate::calls::Call;
 use punctual_perf::{Format, Tracepoint};
-use std::io::{BufRead, BufReader};
 use std::path::Path;
 
 /// TRACE_FLAG_HARDIRQ, TRACE_FLAG_SOFTIRQ, TRACE_FLAG_NMI of include/linux/trace_events.h.
