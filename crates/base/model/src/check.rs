@@ -31,6 +31,8 @@ pub struct Check {
     pub events: u64,
     /// CPU time used by this program, ns.
     pub own_cpu_ns: Nanos,
+    /// Part of `own_cpu_ns` that was used during the observation. The rest is the start, and reading debug information.
+    pub own_cpu_observing_ns: Nanos,
     pub notes: Vec<String>,
 }
 

@@ -125,6 +125,7 @@ mod tests {
             lost: 0,
             events: 0,
             own_cpu_ns: Nanos(0),
+            own_cpu_observing_ns: Nanos(0),
             notes: Vec::new(),
         }
     }

@@ -5,17 +5,21 @@ mod deep;
 mod end;
 mod ring;
 
+use attach::{mark_of, runnable};
 use end::end_program;
 pub use end::outcome;
 use ring::ring_bytes;
 
+use crate::calls::filters;
 use crate::locks::Locks;
 use crate::order::Order;
 use crate::probes::{MOST_HITS, Probes};
 use crate::reaper::Reaped;
 use crate::recorder::{Probeable, Recorder};
-use crate::sources::{ENTER, EXIT, FAULT, MAJOR, MARK, MINOR, SMALL_STACK, SWITCHES, TASKS, TIMER, Tags, WAKING};
-use crate::subject::{Subject, program_file};
+use crate::sources::{
+    ENTER, EXIT, FAULT, MAJOR, MARK, MINOR, RARE_STACK, SMALL_STACK, SWITCHES, TASKS, TIMER, Tags, WAKING,
+};
+use crate::subject::Subject;
 use crate::system::Live;
 use punctual_model::{Check, CheckSource};
 use punctual_perf::{Buffer, Handle, Observer, Record, Source, Spec, Target, Tracepoint};
@@ -27,7 +31,6 @@ use rustix::time::{ClockId, clock_gettime};
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
-use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
@@ -90,10 +93,11 @@ pub fn check(options: &CheckOptions, stop: &AtomicBool) -> Result<Check, CheckEr
     let most = std::time::Duration::from_nanos(options.duration.0).saturating_add(AROUND);
     let _limit = punctual_watchdog::limit("the observation of the program", most);
     let pids = options.subject.pids().map_err(CheckError::Usage)?;
-    let mut program = None;
-    if let Subject::Command(words) = &options.subject {
-        program = Some(runnable(words)?);
-    }
+    let program = match &options.subject {
+        Subject::Command(words) => Some(runnable(words)?),
+        Subject::Pid(_) | Subject::Cgroup(_) => None,
+    };
+    let mark = mark_of(options, program.as_deref(), &pids)?;
     let name = options.subject.name();
     let mut started = match &options.subject {
         Subject::Command(words) => {
@@ -106,8 +110,8 @@ pub fn check(options: &CheckOptions, stop: &AtomicBool) -> Result<Check, CheckEr
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limits.maximum, ..limits });
     let mut session = Session::new(options)?;
     let opened = match &started {
-        Some(started) => session.open_starting(options, started.pid, program.as_deref()),
-        None => session.attach(options, &pids),
+        Some(started) => session.open_starting(mark, started.pid, program.as_deref()),
+        None => session.attach(mark, &pids),
     };
     session.begun = monotonic();
     let run = opened.and_then(|()| match &started {
@@ -131,30 +135,6 @@ pub fn check(options: &CheckOptions, stop: &AtomicBool) -> Result<Check, CheckEr
     Ok(session.conclude(options, name, ended.said))
 }
 
-/// Finds the file to execute.
-fn runnable(words: &[std::ffi::OsString]) -> Result<PathBuf, CheckError> {
-    use std::os::unix::fs::MetadataExt;
-    let word =
-        words.first().ok_or_else(|| CheckError::Usage("no program specified: punctual check -- PROGRAM".into()))?;
-    let shown = word.to_string_lossy();
-    let file = program_file(word).ok_or_else(|| {
-        let advice = if shown.contains('/') { String::new() } else { format!("; specify its path, as in ./{shown}") };
-        CheckError::Usage(format!("program {shown} not found{advice}"))
-    })?;
-    let meta = fs::metadata(&file).map_err(|e| CheckError::Usage(format!("{}: {e}", file.display())))?;
-    if !meta.is_file() || meta.mode() & 0o111 == 0 {
-        return Err(CheckError::Usage(format!("{} is not an executable file", file.display())));
-    }
-    let is_own = meta.uid() == rustix::process::geteuid().as_raw();
-    if meta.mode() & 0o6000 != 0 && !is_own {
-        return Err(CheckError::Environment(format!(
-            "{} is set-user-ID: the kernel ends the observation when such a program starts. Start it yourself, then: punctual check --pid PID",
-            file.display()
-        )));
-    }
-    Ok(file)
-}
-
 struct Ended {
     said: String,
     code: Option<i32>,
@@ -171,6 +151,8 @@ struct Session {
     begun: u64,
     /// Time at which the observation ends, CLOCK_MONOTONIC, ns.
     until: u64,
+    /// CPU time that this process used during the observation.
+    own_cpu: Nanos,
     last_look: u64,
     sources: Vec<CheckSource>,
     notes: Vec<String>,
@@ -207,21 +189,27 @@ impl Session {
             .as_ref()
             .err()
             .map_or_else(|| "this kernel does not have the event".to_owned(), ToString::to_string);
-        let mut specs = vec![Spec { source: Source::Tasks, stack: 0, tag: TASKS }];
+        let mut specs = vec![Spec { source: Source::Tasks, stack: 0, tag: TASKS, filter: None }];
         let mut sources = vec![source("threads and context switches", None)];
         let point = |found: &Option<Tracepoint>| found.as_ref().map(|point| Source::Tracepoint(point.id));
+        let [rare, others] = filters();
         let rows = [
-            ("system calls", point(&tags.enter), SMALL_STACK, ENTER),
-            ("ends of system calls", point(&tags.exit), 0, EXIT),
-            ("wakeups", point(&tags.waking), 0, WAKING),
-            ("page faults", Some(Source::Software(SW_FAULTS)), 0, FAULT),
-            ("minor page faults", Some(Source::Software(SW_MINOR)), SMALL_STACK, MINOR),
-            ("major page faults", Some(Source::Software(SW_MAJOR)), SMALL_STACK, MAJOR),
+            (ENTER, point(&tags.enter), SMALL_STACK, Some(others.as_c_str())),
+            (ENTER, point(&tags.enter), RARE_STACK, Some(rare.as_c_str())),
+            (EXIT, point(&tags.exit), 0, None),
+            (WAKING, point(&tags.waking), 0, None),
+            (FAULT, Some(Source::Software(SW_FAULTS)), 0, None),
+            (MINOR, Some(Source::Software(SW_MINOR)), SMALL_STACK, None),
+            (MAJOR, Some(Source::Software(SW_MAJOR)), SMALL_STACK, None),
         ];
-        for (name, event, stack, tag) in rows {
+        for (tag, event, stack, filter) in rows {
             match event {
-                Some(source) => specs.push(Spec { source, stack, tag }),
-                None => sources.push(source(name, Some(notes.first().cloned().unwrap_or_else(|| why.clone())))),
+                Some(source) => specs.push(Spec { source, stack, tag, filter }),
+                None => {
+                    let why = notes.first().cloned().unwrap_or_else(|| why.clone());
+                    let missed = source(name_of(tag), Some(why));
+                    sources.extend(Some(missed).filter(|missed| !sources.contains(missed)));
+                }
             }
         }
         let mut notes = Vec::new();
@@ -229,7 +217,7 @@ impl Session {
             (None, _) => Some(why.as_str()),
             (_, true) => Some("/proc/kallsyms shows no addresses: kernel.kptr_restrict"),
             (Some(timer), false) => {
-                specs.push(Spec { source: Source::Tracepoint(timer.id), stack: 0, tag: TIMER });
+                specs.push(Spec { source: Source::Tracepoint(timer.id), stack: 0, tag: TIMER, filter: None });
                 None
             }
         };
@@ -250,6 +238,7 @@ impl Session {
             late: Vec::new(),
             begun: 0,
             until: 0,
+            own_cpu: Nanos(0),
             last_look: 0,
             sources,
             notes,
@@ -276,7 +265,7 @@ impl Session {
             }
         }
         if let Some(switches) = &self.switches {
-            let spec = Spec { source: Source::Tracepoint(switches.id), stack: 0, tag: SWITCHES };
+            let spec = Spec { source: Source::Tracepoint(switches.id), stack: 0, tag: SWITCHES, filter: None };
             match self.observer.open(&spec, Target::All, Buffer::Main, true) {
                 Err(error) => self.miss("preemptions by other programs", error.to_string()),
                 Ok(_) => self.found("preemptions by other programs"),
@@ -310,7 +299,7 @@ impl Session {
 
     /// Observes until the program exits, the duration is over, or `stop` is set.
     fn observe(&mut self, options: &CheckOptions, started: &mut Option<Reaped>, stop: &AtomicBool) -> Ended {
-        let end = self.begun.saturating_add(options.duration.0);
+        let (end, cpu) = (self.begun.saturating_add(options.duration.0), cpu_time());
         punctual_watchdog::measuring("the observation", std::time::Duration::from_nanos(options.duration.0));
         let mut status: Option<ExitStatus> = None;
         loop {
@@ -337,6 +326,7 @@ impl Session {
             }
         }
         self.until = monotonic();
+        self.own_cpu = Nanos(cpu_time().0.saturating_sub(cpu.0));
         punctual_watchdog::concluding("reading what was recorded");
         // Settings of threads that still run.
         self.recorder.look(monotonic());
@@ -477,6 +467,15 @@ fn said(status: ExitStatus) -> String {
 }
 
 fn monotonic() -> u64 {
-    let now = clock_gettime(ClockId::Monotonic);
+    nanos(ClockId::Monotonic)
+}
+
+/// Returns the CPU time of this process.
+fn cpu_time() -> Nanos {
+    Nanos(nanos(ClockId::ProcessCPUTime))
+}
+
+fn nanos(clock: ClockId) -> u64 {
+    let now = clock_gettime(clock);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }

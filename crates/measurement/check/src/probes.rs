@@ -1,5 +1,6 @@
 //! Probes allocators with uprobes, or with per-thread breakpoints if uprobes would slow the other threads.
 
+use crate::entry::emulated;
 use crate::recorder::{Probeable, Recorder};
 use crate::sources::{PROBES, SMALL_STACK};
 use crate::system::System;
@@ -43,7 +44,7 @@ impl Probes {
 
     pub fn spec(&self, tag: u32) -> Option<Spec> {
         let probe = self.all.iter().find(|probe| probe.tag == tag)?;
-        Some(Spec { source: Source::Tracepoint(probe.uprobe.id()), stack: SMALL_STACK, tag })
+        Some(Spec { source: Source::Tracepoint(probe.uprobe.id()), stack: SMALL_STACK, tag, filter: None })
     }
 
     /// Returns true if at least one allocator is probed.
@@ -67,8 +68,9 @@ impl Probes {
             self.miss("tracefs cannot be reached, so allocations that need no system call are not seen");
             return true;
         };
-        for (name, offset) in &file.functions {
-            let uprobe = match Uprobe::define(&tracefs, &Journal::of_user(), path, *offset, "") {
+        for (name, start) in &file.functions {
+            let offset = start + file.elf.code_x86_64(*start).map_or(0, |code| emulated(code) as u64);
+            let uprobe = match Uprobe::define(&tracefs, &Journal::of_user(), path, offset, "") {
                 Ok(uprobe) => uprobe,
                 Err(error) => {
                     self.miss(&format!("{name} of {} cannot be probed: {error}", path.display()));
@@ -76,14 +78,14 @@ impl Probes {
                 }
             };
             let tag = PROBES + recorder.add_probe(name.clone());
-            let spec = Spec { source: Source::Tracepoint(uprobe.id()), stack: SMALL_STACK, tag };
-            let mut probe = Probe { file: id, name: name.clone(), offset: *offset, tag, uprobe, handle: None };
+            let spec = Spec { source: Source::Tracepoint(uprobe.id()), stack: SMALL_STACK, tag, filter: None };
+            let mut probe = Probe { file: id, name: name.clone(), offset, tag, uprobe, handle: None };
             if !self.is_withdrawn {
                 match observer.open(&spec, target, Buffer::Main, true) {
                     Ok(handle) => probe.handle = Some(handle),
                     Err(error) => self.miss(&format!("{name} of {} cannot be probed: {error}", path.display())),
                 }
-                recorder.probed(id, *offset);
+                recorder.probed(id, offset);
             }
             self.all.push(probe);
         }
@@ -124,7 +126,7 @@ impl Probes {
                     .filter_map(|probe| Some((probe.tag, recorder.address_of(*pid, probe.file, probe.offset)?)))
                     .next();
                 let Some((tag, address)) = at else { continue };
-                let spec = Spec { source: Source::Breakpoint { address }, stack: SMALL_STACK, tag };
+                let spec = Spec { source: Source::Breakpoint { address }, stack: SMALL_STACK, tag, filter: None };
                 match observer.open(&spec, Target::Only(&[*tid]), Buffer::Main, true) {
                     Ok(_) => count += 1,
                     Err(error) => failed.push(format!("no breakpoint at {name} in thread {tid}: {error}")),

@@ -4,6 +4,7 @@ use crate::record::{self, LOST, RAW, REGS_MASK, REGS_USER, Record, SAMPLE_TYPE, 
 use punctual_uapi::{Error, PerfAttr, PerfEvent, PerfRing};
 use punctual_units::CpuList;
 use std::collections::HashMap;
+use std::ffi::CStr;
 use std::os::fd::AsFd;
 
 // Bits of `flags` of struct perf_event_attr.
@@ -54,6 +55,8 @@ pub struct Spec {
     pub stack: u32,
     /// Tag that is returned with each record of the event.
     pub tag: u32,
+    /// Filter by the fields of a tracepoint ([`PerfEvent::set_filter`]); records that it excludes are not written.
+    pub filter: Option<&'static CStr>,
 }
 
 /// The threads to observe.
@@ -209,6 +212,9 @@ impl Observer {
             }
             other => other?,
         };
+        if let Some(filter) = spec.filter {
+            event.set_filter(filter)?;
+        }
         let id = match self.has_lost_format {
             true => event.read::<3>()?[1],
             false => event.read::<2>()?[1],
