@@ -203,6 +203,7 @@ fn finding(recording: &Recording, (name, id, place, is_in_cycle): Key, group: Gr
         thread: name,
         tids: group.tids,
         count: group.count,
+        is_at_least: false,
         per_cycle,
         worst_ns: group.worst.map(Nanos),
         is_in_cycle,

@@ -45,7 +45,7 @@ const LOOK: Nanos = Nanos(100_000_000);
 const LAST_SECOND: u32 = (1 << 10) - 1;
 /// A program that was busy in at least this many of the checks during the last second may still be starting.
 const STARTING: u32 = 5;
-/// Number of consecutive checks in which probes must slow an ordinary thread before they are withdrawn.
+/// Number of consecutive checks in which probes must slow a thread before they are withdrawn, or rest.
 const BUSY: u32 = 3;
 /// Time allowed for the program to end after SIGTERM.
 const FOR_END: Nanos = Nanos(2_000_000_000);
@@ -165,6 +165,10 @@ struct Session {
     marked: Option<u64>,
     /// Number of consecutive reads in which a thread without real-time policy hit too many probes.
     busy: u32,
+    /// The same for real-time threads.
+    busy_urgent: u32,
+    /// The first real-time thread that hit too many probes, and how many a second.
+    often: Option<(String, u64)>,
     /// One bit for each check during the last second. It is set if a thread was running or new, and none was real-time.
     starting: u32,
     /// Number of threads at the last check.
@@ -248,6 +252,8 @@ impl Session {
             mark: None,
             marked: None,
             busy: 0,
+            busy_urgent: 0,
+            often: None,
             starting: 0,
             seen: 0,
             deep: None,
@@ -382,14 +388,22 @@ impl Session {
         self.starting = (self.starting << 1 | u32::from(is_starting)) & LAST_SECOND;
         let tracefs = self.probes.tracefs.as_ref();
         self.notes.extend(self.locks.look(tracefs, &mut self.observer, &mut self.recorder, now));
-        if let Some((name, hits)) = self.recorder.take_busiest()
-            && !self.probes.is_withdrawn
-        {
-            let rate = hits.saturating_mul(1_000_000_000) / since.0.max(1);
-            // A program that starts may allocate much for a moment.
-            self.busy = if rate > MOST_HITS { self.busy + 1 } else { 0 };
-            if self.busy >= BUSY || rate > 4 * MOST_HITS {
-                self.withdraw(&name, rate, now);
+        let rate = |hits: u64| hits.saturating_mul(1_000_000_000) / since.0.max(1);
+        let [ordinary, urgent] =
+            self.recorder.take_busiest().map(|busiest| busiest.map(|(name, hits)| (name, rate(hits))));
+        if self.probes.resume(&mut self.observer, now, false) && !self.probes.is_withdrawn {
+            if let Some((name, rate)) = ordinary {
+                // A program that starts may allocate much for a moment.
+                self.busy = if rate > MOST_HITS { self.busy + 1 } else { 0 };
+                if self.busy >= BUSY || rate > 4 * MOST_HITS {
+                    self.withdraw(&name, rate, now);
+                }
+            }
+            let urgent = urgent.filter(|(_, rate)| *rate > MOST_HITS);
+            self.busy_urgent = if urgent.is_some() { self.busy_urgent + 1 } else { 0 };
+            if let Some(often) = urgent.filter(|_| self.busy_urgent >= BUSY || self.often.is_some()) {
+                self.often.get_or_insert(often);
+                self.probes.rest(&mut self.observer, now);
             }
         }
         if self.probes.is_withdrawn {

@@ -13,6 +13,9 @@ use std::collections::HashSet;
 /// Number of probe hits per second by one thread without real-time policy above which the probes are removed. Each hit
 /// takes up to 4 µs, so this is 8 % of the thread's time.
 pub const MOST_HITS: u64 = 20_000;
+/// Time for which the probes rest if a real-time thread hits them more often than [`MOST_HITS`], ns. In between they are in
+/// place for one look.
+const REST: u64 = 900_000_000;
 /// Functions with a breakpoint, each in a debug register.
 const BREAKPOINTS: [&str; 4] = ["malloc", "free", "realloc", "calloc"];
 
@@ -33,6 +36,10 @@ pub struct Probes {
     /// Threads with breakpoints.
     broken: HashSet<i32>,
     pub is_withdrawn: bool,
+    /// Time until which the probes rest; `None` while they are in place.
+    resting: Option<u64>,
+    /// Time for which the probes rested, ns.
+    pub rested: u64,
     /// Reasons why some allocations are not observed.
     pub missing: Vec<String>,
 }
@@ -107,6 +114,27 @@ impl Probes {
     pub fn withdraw(&mut self, observer: &mut Observer) {
         self.is_withdrawn = true;
         self.all.iter_mut().filter_map(|probe| probe.handle.take()).for_each(|handle| observer.close(handle));
+    }
+
+    /// Lets the probes rest for a time, in which no allocation is observed, since a real-time thread hits them too often.
+    pub fn rest(&mut self, observer: &mut Observer, now: u64) {
+        self.resting = Some(now + REST);
+        self.all.iter().filter_map(|probe| probe.handle).for_each(|handle| observer.enable(handle, false));
+    }
+
+    /// Ends the rest if it is over. Returns true while the probes are in place.
+    pub fn resume(&mut self, observer: &mut Observer, now: u64, is_end: bool) -> bool {
+        let Some(until) = self.resting else { return true };
+        if now < until && !is_end {
+            return false;
+        }
+        self.resting = None;
+        self.rested += REST.saturating_sub(until.saturating_sub(now));
+        if !self.is_withdrawn {
+            self.all.iter().filter_map(|probe| probe.handle).for_each(|handle| observer.enable(handle, true));
+        }
+        // The hits since the last look are those before the rest.
+        false
     }
 
     /// Sets breakpoints in the real-time threads that have none, if the probes were removed.

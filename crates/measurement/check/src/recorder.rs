@@ -326,12 +326,14 @@ impl<S: System> Recorder<S> {
         self.threads.values().filter(|running| running.is_real_time()).map(|running| running.thread.tid).collect()
     }
 
-    /// Returns the thread without real-time policy that hit the most probes since the last call, and the number of
-    /// hits.
-    pub fn take_busiest(&mut self) -> Option<(String, u64)> {
-        let busiest =
-            self.threads.values().filter(|running| !running.is_real_time()).max_by_key(|running| running.probes);
-        let busiest = busiest.map(|running| (running.thread.name.clone(), running.probes));
+    /// Returns the threads without and with real-time policy that hit the most probes since the last call, each with the
+    /// number of hits.
+    pub fn take_busiest(&mut self) -> [Option<(String, u64)>; 2] {
+        let busiest = [false, true].map(|is_urgent| {
+            let kind = self.threads.values().filter(|running| running.is_real_time() == is_urgent);
+            let busiest = kind.max_by_key(|running| running.probes);
+            busiest.map(|running| (running.thread.name.clone(), running.probes))
+        });
         self.threads.values_mut().for_each(|running| running.probes = 0);
         busiest
     }

@@ -233,6 +233,14 @@ impl Observer {
         Ok(())
     }
 
+    /// Stops or continues the events, also of threads that inherited them.
+    pub fn enable(&mut self, handle: Handle, is_on: bool) {
+        for opened in self.cpus.iter().flat_map(|cpu| &cpu.events).filter(|opened| opened.handle == handle) {
+            // Stopping and continuing an open event cannot fail.
+            let _ = opened.event.enable(is_on);
+        }
+    }
+
     /// Closes the events. Those that own a ring buffer are only stopped, because other events still write to it.
     pub fn close(&mut self, handle: Handle) {
         let has_lost_format = self.has_lost_format;

@@ -458,3 +458,17 @@ fn a_run_ends_with_the_policy() {
     recorder.look(5_000 * MS);
     assert_eq!(recorder.finish().threads[0].long_runs, [Run { from: 100, to: 1_100 * MS, cpu: 1_100 * MS - 100 }]);
 }
+
+#[test]
+fn hits_of_probes_are_counted_by_kind_of_thread_since_the_last_call() {
+    let priority = Cell::new(Some(80));
+    let mut recorder = urgent(&priority);
+    recorder.add_thread(7, 9, 0);
+    for tid in [8, 9, 8, 8, 9] {
+        let hit = Sample { meta: Meta { tid, ..meta(50) }, ..Sample::default() };
+        recorder.record(Record::Sample(crate::sources::PROBES, hit));
+    }
+    let busiest = |hits: u64| Some(("app".to_owned(), hits));
+    assert_eq!(recorder.take_busiest(), [busiest(2), busiest(3)]);
+    assert_eq!(recorder.take_busiest(), [busiest(0), busiest(0)]);
+}

@@ -29,7 +29,8 @@ fn amount(check: &Check, one: &CheckFinding) -> String {
         false if check.threads.iter().any(has_cycles) => ", outside of its cycles",
         false => ", its cycles are unknown",
     };
-    format!("{times}{rate}{worst}{threads}{outside}{known}")
+    let least = if one.is_at_least { "at least " } else { "" };
+    format!("{least}{times}{rate}{worst}{threads}{outside}{known}")
 }
 
 fn rate_text(rate: f64) -> String {

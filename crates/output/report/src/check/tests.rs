@@ -25,6 +25,7 @@ fn finding(n: u32, name: &str) -> CheckFinding {
         thread: name.into(),
         tids: vec![8],
         count: 1_234,
+        is_at_least: false,
         per_cycle: Some(0.25),
         worst_ns: Some(Nanos(12_345)),
         is_in_cycle: true,
@@ -129,6 +130,13 @@ fn the_share_of_a_cpu_is_that_of_the_observation() {
     };
     let text = check_text(&short, CheckListing::Full, TextStyle { width: 200, ..TextStyle::default() });
     assert!(text.contains("used 5.0 % of a CPU meanwhile, and 99.5 ms of CPU time before and after"), "{text}");
+}
+
+#[test]
+fn a_count_of_a_part_of_the_time_is_a_lower_bound() {
+    let sampled = CheckFinding { is_at_least: true, per_cycle: None, ..finding(1, "control") };
+    let text = check_text(&check(vec![sampled]), CheckListing::Brief, TextStyle::default());
+    assert!(text.contains("in step() at loop.c:1: at least 1,234 times, worst"), "{text}");
 }
 
 #[test]
