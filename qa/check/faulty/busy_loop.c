@@ -1,4 +1,5 @@
 // expect: never-waits control *
+// also: page-fault
 #include "../rt.h"
 
 static void *control(void *unused)

@@ -1,5 +1,5 @@
 // expect: memory-map control step
-// also: file-io allocation page-fault major-fault
+// also: file-io allocation page-fault major-fault lock-shared
 #include "../rt.h"
 #include <dlfcn.h>
 

@@ -3,7 +3,7 @@
 use crate::calls::What;
 use crate::findings::{At, Findings};
 use crate::order::Order;
-use crate::place::{function_names, is_before_main, location};
+use crate::place::{function_names, is_start_or_end, location};
 use crate::recording::{Asked, LONG_RUN, Occurrence, Place, Recording, Run, Thread, Waited, Waker};
 use crate::system::{is_real_time, urgency};
 use punctual_cycles::{Cycles, Lengths, Release, Wait};
@@ -167,9 +167,10 @@ fn moment(one: &Looked, time: u64, begin: Begin) -> Moment {
 
 fn occurred(findings: &mut Findings, one: &Looked, occurrence: &Occurrence, setting: &Setting) {
     let place = &findings.recording.places[occurrence.place as usize];
-    // What a program does before main() is its start, and so is what was executed before it, as by chrt(1).
-    let is_start = one.thread.executed.is_some_and(|time| occurrence.time <= time) || is_before_main(place);
-    if setting.begin == Begin::Found && is_start {
+    // What libraries do before the program's own functions, or after them, is its start or end, and so is what was executed
+    // before it, as by chrt(1).
+    let is_beside = one.thread.executed.is_some_and(|time| occurrence.time <= time) || is_start_or_end(place);
+    if setting.begin == Begin::Found && is_beside {
         return;
     }
     let is_at = |other: Option<u32>| other == Some(occurrence.place);

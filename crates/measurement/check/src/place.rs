@@ -65,19 +65,23 @@ pub fn function_names(place: &Place, most: usize) -> Vec<&str> {
     place.stack.iter().take(most).filter_map(|frame| frame.function.as_deref()).collect()
 }
 
-/// Returns true if the dynamic linker had not called the program's main() yet: it is the outermost caller.
-pub fn is_before_main(place: &Place) -> bool {
+/// Returns true if no function of the program was called yet, or all have returned: the dynamic linker is the outermost
+/// caller, or all functions are those of the C library, which starts and ends threads.
+pub fn is_start_or_end(place: &Place) -> bool {
+    if place.is_whole && !place.stack.is_empty() && place.stack.iter().all(is_runtime) {
+        return true;
+    }
     let module = place.stack.last().and_then(|frame| frame.module.as_ref()).filter(|_| !place.is_cut);
     let name = module.and_then(|module| module.rsplit('/').next()).unwrap_or_default();
     // The dynamic linker of musl is its C library.
     ["ld-linux", "ld-2.", "ld.so", "ld64.so"].iter().any(|start| name.starts_with(start))
 }
 
-/// Formats a place: `step() at loop.c:42`, `step() of app`, `app+0x11b9`. If it is not of the program because the copy of
-/// the stack ends before it, that is added.
+/// Formats a place: `step() at loop.c:42`, `step() of app`, `app+0x11b9`. If it is none of the program's because the
+/// copy of the stack ends before that, this is added.
 pub fn at(frame: &CheckFrame, is_stack_cut: bool) -> String {
     let is_foreign = is_runtime(frame) || !is_own_module(frame);
-    let cut = if is_stack_cut && is_foreign { ", whose caller is beyond the copied part of the stack" } else { "" };
+    let cut = if is_stack_cut && is_foreign { " (stack cut)" } else { "" };
     format!("{}{cut}", named(frame))
 }
 
@@ -140,20 +144,21 @@ mod tests {
         assert_eq!(at(&location(&stripped).unwrap(), false), "app+0x11b9");
         let nothing = Place { stack: vec![frame("__write", None, libc)], ..Place::default() };
         assert_eq!(at(&location(&nothing).unwrap(), false), "__write() of libc.so.6");
-        assert_eq!(
-            at(&location(&nothing).unwrap(), true),
-            "__write() of libc.so.6, whose caller is beyond the copied part of the stack"
-        );
+        assert_eq!(at(&location(&nothing).unwrap(), true), "__write() of libc.so.6 (stack cut)");
         assert_eq!(location(&Place::default()), None);
     }
 
     #[test]
-    fn what_the_dynamic_linker_does_before_main_is_told_from_dlopen() {
+    fn what_libraries_do_before_and_after_the_program_is_told_from_its_calls() {
         let linker = "/lib64/ld-linux-x86-64.so.2";
         let start = vec![frame("mmap64", None, linker), frame("_dl_start_user", None, linker)];
         let place = |stack: &[CheckFrame], is_cut| Place { stack: stack.to_vec(), is_cut, ..Place::default() };
-        assert!(is_before_main(&place(&start, false)) && !is_before_main(&place(&start, true)));
+        assert!(is_start_or_end(&place(&start, false)) && !is_start_or_end(&place(&start, true)));
         let opened = [start.as_slice(), &[frame("main", None, "/home/me/app")]].concat();
-        assert!(!is_before_main(&place(&opened, false)) && !is_before_main(&Place::default()));
+        assert!(!is_start_or_end(&place(&opened, false)) && !is_start_or_end(&Place::default()));
+        let libc = "/usr/lib/x86_64-linux-gnu/libc.so.6";
+        let end = vec![frame("madvise", None, libc), frame("start_thread", None, libc)];
+        let end = |is_whole| Place { is_whole, ..place(&end, false) };
+        assert!(is_start_or_end(&end(true)) && !is_start_or_end(&end(false)));
     }
 }

@@ -97,6 +97,8 @@ pub struct Place {
     /// Frames, innermost first.
     pub stack: Vec<CheckFrame>,
     pub is_cut: bool,
+    /// True if the stack contains the outermost function.
+    pub is_whole: bool,
 }
 
 /// A thread that took a mutex.

@@ -30,7 +30,7 @@ fn libc(function: &str) -> CheckFrame {
 }
 
 fn place(call: &str, stack: Vec<CheckFrame>) -> Place {
-    Place { call: Some(call.into()), stack, is_cut: false }
+    Place { call: Some(call.into()), stack, ..Place::default() }
 }
 
 fn memory(locked: u64, unlocked: u64) -> Option<Memory> {

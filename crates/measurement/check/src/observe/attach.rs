@@ -72,10 +72,10 @@ pub(super) fn mark_of(
     let Some(function) = &options.from else { return Ok(None) };
     let running = || pids.iter().find_map(|pid| fs::read_link(format!("/proc/{pid}/exe")).ok());
     let path = program.and_then(|program| fs::canonicalize(program).ok()).or_else(running);
-    let found = path.and_then(|path| {
+    let found = path.map(|path| {
         let elf = Images::default().of_process(pids.first().copied().unwrap_or(0), &path);
         let place = elf.as_ref().map(|elf| elf.functions(&[function]).into_iter().next());
-        Some((path, place))
+        (path, place)
     });
     match found {
         Some((path, Some(Some((_, offset))))) => Ok(Some(Mark { function: function.clone(), path, offset })),

@@ -277,7 +277,7 @@ impl<S: System> Recorder<S> {
         let stack = process.unwind(registers, sample.stack, MOST_FRAMES);
         let call = call();
         let wants_deep = stack.is_cut && sample.stack.len() >= SMALL_STACK as usize;
-        let place = Place { call, stack: Vec::new(), is_cut: stack.is_cut };
+        let place = Place { call, stack: Vec::new(), is_cut: stack.is_cut, is_whole: stack.is_whole };
         let number = self.places.len() as u32;
         self.places.push(Seen { pid, kind: tag, place, stack, wants_deep });
         self.index.insert(key, number);
@@ -310,7 +310,7 @@ impl<S: System> Recorder<S> {
         if let Some(process) = self.processes.get_mut(&sample.meta.pid) {
             let stack = process.unwind(registers, sample.stack, MOST_FRAMES);
             if stack.addresses.len() >= seen.stack.addresses.len() {
-                seen.place.is_cut = stack.is_cut;
+                (seen.place.is_cut, seen.place.is_whole) = (stack.is_cut, stack.is_whole);
                 seen.stack = stack;
             }
             seen.wants_deep = false;
