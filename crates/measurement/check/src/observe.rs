@@ -6,8 +6,8 @@ mod end;
 mod ring;
 
 use attach::{mark_of, runnable};
-use end::end_program;
 pub use end::outcome;
+use end::{end_program, said};
 use ring::ring_bytes;
 
 use crate::calls::filters;
@@ -30,7 +30,6 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
-use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
@@ -165,7 +164,9 @@ struct Session {
     marked: Option<u64>,
     /// Number of consecutive reads in which a thread without real-time policy hit too many probes.
     busy: u32,
-    /// The same for real-time threads.
+    /// Numbers of records read and lost at the last look.
+    counted: (u64, u64),
+    /// The same as `busy`, for real-time threads.
     busy_urgent: u32,
     /// The first real-time thread that hit too many probes, and how many a second.
     often: Option<(String, u64)>,
@@ -252,6 +253,7 @@ impl Session {
             mark: None,
             marked: None,
             busy: 0,
+            counted: (0, 0),
             busy_urgent: 0,
             often: None,
             starting: 0,
@@ -388,7 +390,12 @@ impl Session {
         self.starting = (self.starting << 1 | u32::from(is_starting)) & LAST_SECOND;
         let tracefs = self.probes.tracefs.as_ref();
         self.notes.extend(self.locks.look(tracefs, &mut self.observer, &mut self.recorder, now));
-        let rate = |hits: u64| hits.saturating_mul(1_000_000_000) / since.0.max(1);
+        // What was lost is assumed to be like what was read.
+        let now_counted = (self.recorder.events, self.observer.lost_so_far());
+        let (read, lost) = (now_counted.0 - self.counted.0, now_counted.1 - self.counted.1);
+        self.counted = now_counted;
+        let all = |hits: u64| hits.saturating_mul(read.saturating_add(lost)) / read.max(1);
+        let rate = |hits: u64| all(hits).saturating_mul(1_000_000_000) / since.0.max(1);
         let [ordinary, urgent] =
             self.recorder.take_busiest().map(|busiest| busiest.map(|(name, hits)| (name, rate(hits))));
         if self.probes.resume(&mut self.observer, now, false) && !self.probes.is_withdrawn {
@@ -469,15 +476,6 @@ fn preempted(point: &Tracepoint, raw: &[u8]) -> Option<(String, String)> {
         String::from_utf8_lossy(bytes.split(|byte| *byte == 0).next().unwrap_or_default()).into_owned()
     };
     Some((text("prev_comm"), text("next_comm")))
-}
-
-fn said(status: ExitStatus) -> String {
-    match (status.code(), status.signal()) {
-        (Some(0), _) => "ended".to_owned(),
-        (Some(code), _) => format!("ended with exit code {code}"),
-        (None, Some(signal)) => format!("ended by signal {signal}"),
-        (None, None) => "ended".to_owned(),
-    }
 }
 
 fn monotonic() -> u64 {

@@ -1,6 +1,6 @@
 //! Ends the program and returns the result.
 
-use super::{CheckOptions, FOR_END, Session, cpu_time, monotonic, said, source, threads_of};
+use super::{CheckOptions, FOR_END, Session, cpu_time, monotonic, source, threads_of};
 use crate::judge::{Begin, Setting, judge, without_period};
 use crate::order::is_named;
 use crate::reaper::Reaped;
@@ -10,6 +10,7 @@ use punctual_units::Nanos;
 use rustix::event::Timespec;
 use rustix::process::Signal;
 use std::fs;
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::ExitStatus;
 
@@ -197,6 +198,15 @@ impl Session {
         };
         check.outcome = outcome(&check);
         check
+    }
+}
+
+pub(super) fn said(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(0), _) => "ended".to_owned(),
+        (Some(code), _) => format!("ended with exit code {code}"),
+        (None, Some(signal)) => format!("ended by signal {signal}"),
+        (None, None) => "ended".to_owned(),
     }
 }
 
