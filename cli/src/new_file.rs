@@ -2,24 +2,40 @@
 
 use punctual_directory::{Dir, Draft, Error};
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Writes a new file: a temporary one next to it, which is renamed when complete.
 ///
 /// # Errors
 /// A sentence with the cause and the remedy. No temporary file is left.
 pub fn write<T>(path: &Path, content: impl FnOnce(&mut dyn Write) -> io::Result<T>) -> Result<T, String> {
-    let exists = || format!("{} exists; name a new file", path.display());
-    let (dir, name) = Dir::of_file(path).map_err(|e| failed(path, e))?;
-    if dir.kind(&name).map_err(|e| failed(path, e))?.is_some() {
-        return Err(exists());
-    }
+    let (dir, name) = free(path)?;
     dir.remove_stale_drafts();
     let (draft, value) = dir.draft(&name).and_then(|draft| fill(draft, path, content)).map_err(|e| failed(path, e))?;
     match draft.publish_new(true) {
-        Err(e) if e.kind() == Some(io::ErrorKind::AlreadyExists) => Err(exists()),
+        Err(e) if e.kind() == Some(io::ErrorKind::AlreadyExists) => Err(exists(path)),
         published => published.map(|()| value).map_err(|e| failed(path, e)),
     }
+}
+
+/// Refuses a file that exists, before the work of which it would have the result.
+///
+/// # Errors
+/// As [`write`].
+pub fn is_free(path: &Path) -> Result<(), String> {
+    free(path).map(|_| ())
+}
+
+fn free(path: &Path) -> Result<(Dir, PathBuf), String> {
+    let (dir, name) = Dir::of_file(path).map_err(|e| failed(path, e))?;
+    match dir.kind(&name).map_err(|e| failed(path, e))? {
+        Some(_) => Err(exists(path)),
+        None => Ok((dir, name)),
+    }
+}
+
+fn exists(path: &Path) -> String {
+    format!("{} exists; name a new file", path.display())
 }
 
 /// Replaces a file atomically: a reader sees the old or the new content, complete. A symbolic link is replaced, not

@@ -44,9 +44,9 @@ pub struct CheckArgs {
     #[arg(long, value_name = "FILE")]
     pub baseline: Option<PathBuf>,
     /// Show the detected cycle of each thread: what releases it, period, phase, jitter
-    #[arg(long, conflicts_with_all = ["json", "quiet", "full"])]
+    #[arg(long, conflicts_with_all = ["json", "quiet"])]
     pub show_cycles: bool,
-    /// Show every finding with its stack, the reason and an alternative
+    /// Show every finding with its stack, the reason and an alternative, and the cycle of each thread
     #[arg(long, conflicts_with_all = ["json", "quiet"])]
     pub full: bool,
     /// Show what a rule looks for, why, and the alternative
@@ -55,9 +55,9 @@ pub struct CheckArgs {
     /// List the rules
     #[arg(long)]
     pub list: bool,
-    /// Output format
-    #[arg(short, long, value_enum, default_value_t = CheckFormat::Text)]
-    pub format: CheckFormat,
+    /// Output format [default: text]
+    #[arg(short, long, value_enum)]
+    pub format: Option<CheckFormat>,
     /// Write the result to this new file in the format of --format, and print text on standard output
     #[arg(short, long, value_name = "FILE")]
     pub out: Option<PathBuf>,

@@ -7,13 +7,14 @@ use crate::finish::{Answer, finish};
 use crate::refusal::Refusal;
 use crate::{exit, new_file, signals, terminal};
 use args::{CheckArgs, CheckFormat};
+use clap::ValueEnum;
 use punctual_check::{Baseline, CheckOptions, Subject};
 use punctual_formats::{About, Cases};
 use punctual_loads::{Load, LoadSettings, LoadSpec};
 use punctual_model::{Check, Listed, Listing};
 use punctual_report::{CheckListing, Document, TextStyle, check_html, check_text};
 use punctual_units::Nanos;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
@@ -21,7 +22,7 @@ use std::sync::atomic::AtomicBool;
 /// Runs `punctual check`. Exits 0 if everything was observed and nothing was found, 1 with findings, 3 if something
 /// could not be observed.
 pub fn check(args: &CheckArgs) -> ExitCode {
-    let format = if args.output.json { CheckFormat::Json } else { args.format };
+    let format = if args.output.json { CheckFormat::Json } else { args.format.unwrap_or(CheckFormat::Text) };
     let json = format == CheckFormat::Json && args.out.is_none();
     let output = OutputArgs { json, ..args.output }.quiet_first();
     finish("check", output, answer(args, format, output))
@@ -38,7 +39,13 @@ fn answer(args: &CheckArgs, format: CheckFormat, output: OutputArgs) -> Result<A
     if args.list {
         return Ok(list(output));
     }
+    if let Some(why) = contradiction(args) {
+        return Err(Refusal::usage(why));
+    }
     let baseline = args.baseline.as_ref().map(baseline).transpose()?;
+    if let Some(path) = &args.out {
+        new_file::is_free(path).map_err(Refusal::environment)?;
+    }
     let (mut found, signal) = observe(args)?;
     if let Some(baseline) = baseline {
         baseline.mark(&mut found);
@@ -56,6 +63,31 @@ fn answer(args: &CheckArgs, format: CheckFormat, output: OutputArgs) -> Result<A
         _ if output.quiet => Ok(Answer::text(code, "")),
         format => Ok(Answer::text(code, written(format, code, &found)).needed()),
     }
+}
+
+/// Returns what is wrong with options that exclude each other, and what to type instead.
+fn contradiction(args: &CheckArgs) -> Option<String> {
+    let name = |format: CheckFormat| format.to_possible_value().map(|value| value.get_name().to_owned());
+    let other = args.format.filter(|format| *format != CheckFormat::Json).and_then(name);
+    if let Some(other) = other.as_ref().filter(|_| args.output.json) {
+        return Some(format!(
+            "--json and --format {other} are two formats: leave one out, or write one to a file: --format {other} --out FILE"
+        ));
+    }
+    let is_text = args.out.is_some() || matches!(args.format, None | Some(CheckFormat::Text));
+    if (args.full || args.show_cycles) && !is_text {
+        let (option, format) = (if args.full { "--full" } else { "--show-cycles" }, args.format.and_then(name)?);
+        return Some(format!(
+            "{option} is for text: leave it out, or write the {format} document to a file with --out FILE"
+        ));
+    }
+    let after = args.after.filter(|after| *after >= args.duration)?;
+    let longer = Nanos(after.0.saturating_add(args.duration.0));
+    Some(format!(
+        "--after {after}: the observation ends after {}, before the real-time work begins; give --duration {}ms",
+        args.duration,
+        longer.0.div_ceil(1_000_000)
+    ))
 }
 
 fn list(output: OutputArgs) -> Answer {
@@ -120,6 +152,12 @@ fn observe(args: &CheckArgs) -> Result<(Check, Option<punctual_uapi::Sig>), Refu
 
 /// Returns the control group of a systemd unit.
 pub fn group_of(unit: &str) -> Result<PathBuf, Refusal> {
+    // sd_booted(3)
+    if !Path::new("/run/systemd/system").is_dir() {
+        return Err(Refusal::environment(format!(
+            "systemd does not run here, so there is no unit {unit}: give a process (--pid PID) or a control group (--cgroup DIR)"
+        )));
+    }
     let mut command = std::process::Command::new("systemctl");
     command.args(["show", "--property=ControlGroup", "--value", "--"]).arg(unit);
     let output = punctual_watchdog::output(&mut command, punctual_watchdog::SHORT)
@@ -136,8 +174,8 @@ pub fn group_of(unit: &str) -> Result<PathBuf, Refusal> {
 
 fn text_of(args: &CheckArgs, found: &Check) -> String {
     let listing = match (args.full, args.show_cycles) {
-        (_, true) => CheckListing::Cycles,
         (true, _) => CheckListing::Full,
+        (_, true) => CheckListing::Cycles,
         _ => CheckListing::Brief,
     };
     check_text(found, listing, TextStyle { color: terminal::colour(), width: terminal::width() })

@@ -31,6 +31,47 @@ fn rules_are_listed_and_explained() {
     assert_eq!(run(&["--order", "a", "--pid", "1"]).0, 2);
 }
 
+#[test]
+fn options_that_exclude_each_other_are_refused_before_the_program_starts() {
+    let folder = tempfile::tempdir().unwrap();
+    let (started, there) = (folder.path().join("started"), folder.path().join("there.json"));
+    fs::write(&there, "").unwrap();
+    let touch = format!("touch {}", started.display());
+    for (options, instead) in [
+        (&["--after", "5s", "-D", "3s"][..], "--duration 8000ms"),
+        (&["--format", "sarif", "--json"], "--format sarif --out FILE"),
+        (&["--full", "--format", "html"], "--out FILE"),
+        (&["--show-cycles", "--format", "junit"], "--out FILE"),
+        (&["--from", "no_such_function"], "--after TIME"),
+        (&["--format", "json", "--out", there.to_str().unwrap()], "name a new file"),
+        (&["--baseline", "/no/such/file"], "cannot read"),
+    ] {
+        let output = punctual().arg("check").args(options).args(["--", "/bin/sh", "-c", &touch]).output().unwrap();
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(matches!(output.status.code(), Some(2 | 4)) && error.contains(instead), "{options:?}: {output:?}");
+    }
+    assert!(!started.exists());
+}
+
+#[test]
+fn what_is_not_there_is_named_with_what_to_type() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("only-here");
+    fs::write(&program, "#!/bin/sh\n").unwrap();
+    let error = |words: &[&str]| {
+        let output = punctual().current_dir(folder.path()).arg("check").args(words).output().unwrap();
+        assert!(matches!(output.status.code(), Some(2 | 4)), "{output:?}");
+        String::from_utf8(output.stderr).unwrap()
+    };
+    assert!(error(&["--", "only-here"]).contains("punctual check -- ./only-here"));
+    assert!(!error(&["--", "no-such-program"]).contains("./"));
+    assert!(error(&["--", "./no-such-program"]).contains("program ./no-such-program not found"));
+    assert!(error(&["--cgroup", "/sys/fs/cgroup/no/such"]).contains("no control group /sys/fs/cgroup/no/such"));
+    if !Path::new("/run/systemd/system").exists() {
+        assert!(error(&["--unit", "x.service"]).contains("--cgroup DIR"));
+    }
+}
+
 /// Builds a program of the corpus and returns the command that runs it; `None` if its compiler or interpreter is
 /// missing.
 fn built(source: &Path, folder: &Path) -> Option<Vec<String>> {
@@ -63,7 +104,9 @@ fn every_fault_of_the_corpus_is_found_at_its_line() {
         let (code, result) = checked(&command, &[]);
         failed.extend(corpus::differs(&source, &result));
         let fails = corpus::open(&result).iter().any(|one| one["state"] == "FAIL");
-        assert_eq!(code, i32::from(fails), "{}", source.display());
+        if code != i32::from(fails) {
+            failed.push(format!("{}: exit code {code}, {}", source.display(), result["sources"]));
+        }
     }
     assert!(failed.is_empty(), "{} of {count}: {}", failed.len(), failed.join("\n"));
     assert!(count >= 25, "only {count} programs could be built");

@@ -64,6 +64,11 @@ impl Grid {
         let mut distances: Vec<f64> =
             woken.zip(&numbers).map(|(time, number)| (time - origin - number * period).abs()).collect();
         distances.sort_unstable_by(f64::total_cmp);
+        // Releases at random also have a median interval, but no common instants.
+        let at_instants = times.iter().zip(&numbers).filter(|at| is_at_instant(*at, period, origin)).count();
+        if (at_instants as f64) < times.len() as f64 * REGULAR {
+            return None;
+        }
         let slots = numbers.last()? - numbers.first()? + 1.0;
         let mut used = numbers.clone();
         used.dedup();
@@ -82,8 +87,8 @@ impl Grid {
 /// Fits a line of release time over release number by least squares. Returns slope and intercept. Releases further than
 /// 0.2 periods from the line with slope `period` and intercept `origin` are ignored.
 fn line(times: &[f64], numbers: &[f64], period: f64, origin: f64) -> Option<(f64, f64)> {
-    let near = |(time, number): &(&f64, &f64)| (*time - origin - *number * period).abs() < period * NEAR;
-    let points: Vec<(f64, f64)> = times.iter().zip(numbers).filter(near).map(|(t, n)| (*t, *n)).collect();
+    let near = times.iter().zip(numbers).filter(|at| is_at_instant(*at, period, origin));
+    let points: Vec<(f64, f64)> = near.map(|(time, number)| (*time, *number)).collect();
     let count = points.len() as f64;
     let (mean_time, mean_number) =
         (points.iter().map(|p| p.0).sum::<f64>() / count, points.iter().map(|p| p.1).sum::<f64>() / count);
@@ -93,4 +98,9 @@ fn line(times: &[f64], numbers: &[f64], period: f64, origin: f64) -> Option<(f64
     }
     let slope = points.iter().map(|p| (p.1 - mean_number) * (p.0 - mean_time)).sum::<f64>() / spread;
     (slope > 0.0).then_some((slope, mean_time - slope * mean_number))
+}
+
+/// Returns true if a release with this time and number is near the instant with this number.
+fn is_at_instant((time, number): (&f64, &f64), period: f64, origin: f64) -> bool {
+    (time - origin - number * period).abs() < period * NEAR
 }

@@ -13,10 +13,12 @@
 
 mod call;
 mod grid;
+mod lengths;
 mod rta;
 
 pub use call::{Awaited, Takes, WaitCall};
 pub use grid::Grid;
+pub use lengths::Lengths;
 pub use rta::{Periodic, response_time, response_times};
 
 use punctual_units::Nanos;
@@ -130,6 +132,8 @@ pub struct Cycles {
     pub cycles: Vec<Cycle>,
     /// Grid of the releases; `None` if they are not periodic.
     pub grid: Option<Grid>,
+    /// True for relative sleeps that are not known to hold their grid ([`Lengths::HoldGrid`]).
+    pub may_drift: bool,
     /// Another place that may be the release.
     pub ambiguous_with: Option<u32>,
 }
@@ -186,7 +190,11 @@ impl Cycles {
             (wait.due.is_some() || wait.woken.is_some()).then(|| (wait.due.unwrap_or(woken).0, woken.0))
         };
         let releases: Vec<(u64, u64)> = at.iter().filter_map(released).collect();
-        Some(Cycles { place, release, cycles, grid: Grid::fit(&releases), ambiguous_with })
+        let may_drift = release == Release::RelativeSleep && {
+            let waits: Vec<Wait> = at.iter().copied().copied().collect();
+            Lengths::of(&waits) != Lengths::HoldGrid
+        };
+        Some(Cycles { place, release, cycles, grid: Grid::fit(&releases), may_drift, ambiguous_with })
     }
 
     /// Returns the cycle that contains this time; `None` before the first cycle, during waits, and after the last

@@ -101,6 +101,12 @@ fn a_timer_wins_over_an_event_of_the_same_length_and_two_events_are_ambiguous() 
 fn events_at_random_have_no_period() {
     let times = [0u64, 3, 4, 11, 12, 25, 26, 31, 50, 52].map(|n| (n * MS, n * MS));
     assert_eq!(Grid::fit(&times), None);
+    // Bursts have equal short intervals, and no common instants.
+    let bursts: Vec<(u64, u64)> = (0..200u64)
+        .flat_map(|n| (0..8).map(move |k| n * 10_370 * US + n * n % 61 * 13 * US + k * 82 * US))
+        .map(|t| (t, t))
+        .collect();
+    assert_eq!(Grid::fit(&bursts), None);
     let waits: Vec<Wait> = times.iter().map(|(t, _)| wait(7, Release::Socket, *t, *t + MS / 2, *t + MS / 2)).collect();
     let found = Cycles::find(&waits).unwrap();
     assert!(found.grid.is_none() && found.cycles.len() == 9);

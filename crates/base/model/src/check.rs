@@ -31,6 +31,8 @@ pub struct Check {
     pub events: u64,
     /// CPU time used by this program, ns.
     pub own_cpu_ns: Nanos,
+    /// Part of `own_cpu_ns` that was used during the observation. The rest is the start, and reading debug information.
+    pub own_cpu_observing_ns: Nanos,
     pub notes: Vec<String>,
 }
 
@@ -45,7 +47,10 @@ pub struct CheckFinding {
     pub tids: Vec<i32>,
     /// Number of occurrences after the start of real-time work.
     pub count: u64,
-    /// Mean number of occurrences per cycle; null if the thread has no cycles.
+    /// True if `count` is a lower bound, since occurrences were observed a part of the time only.
+    #[serde(default)]
+    pub is_at_least: bool,
+    /// Mean number of occurrences per cycle; null if the thread has no cycles, or if `is_at_least`.
     pub per_cycle: Option<f64>,
     /// Longest duration of an occurrence; null if faults of this kind have no duration.
     pub worst_ns: Option<Nanos>,

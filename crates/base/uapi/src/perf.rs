@@ -1,6 +1,7 @@
 //! Kernel events of other threads, and the ring buffers to which the kernel writes them: perf_event_open(2).
 
 use crate::Error;
+use std::ffi::CStr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::AtomicU64;
@@ -41,6 +42,8 @@ pub struct PerfAttr {
 const ENABLE: libc::Ioctl = 0x2400u32 as libc::Ioctl;
 const DISABLE: libc::Ioctl = 0x2401u32 as libc::Ioctl;
 const SET_OUTPUT: libc::Ioctl = 0x2405u32 as libc::Ioctl;
+/// _IOW('$', 6, char *)
+const SET_FILTER: libc::Ioctl = (0x4000_2406u32 | (size_of::<usize>() as u32) << 16) as libc::Ioctl;
 const FD_CLOEXEC: u64 = 8;
 
 /// An event of one thread or CPU. The observation ends when the value is dropped or this process ends.
@@ -83,8 +86,17 @@ impl PerfEvent {
         self.ioctl("PERF_EVENT_IOC_SET_OUTPUT", SET_OUTPUT, other.0.as_raw_fd() as usize)
     }
 
+    /// Drops the records of a tracepoint whose fields the filter excludes (Documentation/trace/events.rst, "Event
+    /// filtering"), also of threads that inherit the event.
+    ///
+    /// # Errors
+    /// `EINVAL`: the filter is none of this event.
+    pub fn set_filter(&self, filter: &CStr) -> Result<(), Error> {
+        self.ioctl("PERF_EVENT_IOC_SET_FILTER", SET_FILTER, filter.as_ptr() as usize)
+    }
+
     fn ioctl(&self, name: &'static str, request: libc::Ioctl, argument: usize) -> Result<(), Error> {
-        // SAFETY: requests of this descriptor whose argument is a number.
+        // SAFETY: requests of this descriptor whose argument is a number, or the address of a string that the caller keeps.
         let rc = unsafe { libc::ioctl(self.0.as_raw_fd(), request, argument) };
         if rc == 0 { Ok(()) } else { Err(Error::last(name, "perf event")) }
     }

@@ -105,6 +105,7 @@ mod tests {
             thread: "control".into(),
             tids: vec![8],
             count: *count,
+            is_at_least: false,
             per_cycle: None,
             worst_ns: None,
             is_in_cycle: *is_in_cycle,
@@ -125,6 +126,7 @@ mod tests {
             lost: 0,
             events: 0,
             own_cpu_ns: Nanos(0),
+            own_cpu_observing_ns: Nanos(0),
             notes: Vec::new(),
         }
     }

@@ -2,6 +2,8 @@
 
 use crate::file::{File, FileKind};
 use punctual_cycles::{Release, WaitCall};
+use std::ffi::CString;
+use std::sync::OnceLock;
 
 /// The operation of futex(2), without its flags (FUTEX_CMD_MASK).
 const FUTEX_COMMAND: u64 = 0x7f;
@@ -229,6 +231,25 @@ fn group(number: i64) -> Option<Group> {
     tables.into_iter().flatten().find(|(n, _)| *n == number).map(|(_, group)| *group)
 }
 
+/// Returns filters of raw_syscalls:sys_enter for the calls that map memory, open files or start threads and programs,
+/// and for all others. They are rarer than the others, and often made far below the program's own functions.
+pub fn filters() -> &'static [CString; 2] {
+    static FILTERS: OnceLock<[CString; 2]> = OnceLock::new();
+    FILTERS.get_or_init(|| {
+        let is_rare = |group: Group| matches!(group, Group::Memory | Group::Open | Group::Thread);
+        let all = [COMMON, OLD, WIDE, OLD_64].into_iter().flatten();
+        let mut numbers: Vec<i64> = all.filter(|(_, group)| is_rare(*group)).map(|(number, _)| *number).collect();
+        numbers.sort_unstable();
+        let ranges =
+            numbers.chunk_by(|one, next| one + 1 == *next).filter_map(|range| Some((range.first()?, range.last()?)));
+        let (within, beyond): (Vec<String>, Vec<String>) = ranges
+            .map(|(first, last)| (format!("(id >= {first} && id <= {last})"), format!("(id < {first} || id > {last})")))
+            .unzip();
+        // Texts of numbers contain no NUL.
+        [within.join(" || "), beyond.join(" && ")].map(|text| CString::new(text).unwrap_or_default())
+    })
+}
+
 /// Name of a call, for example `write(2)`.
 pub fn name(number: i64) -> String {
     let known = syscall_numbers::native::sys_call_name(number as _);
@@ -443,6 +464,31 @@ mod tests {
         assert_eq!(name(number!(SYS_write)), "write(2)");
         assert_eq!(name(number!(SYS_wait4)), "wait4(2)");
         assert_eq!(name(99_999), "system call 99999");
+    }
+
+    #[test]
+    fn rare_calls_and_the_others_have_filters() {
+        let [rare, others] = filters().each_ref().map(|filter| filter.to_str().unwrap());
+        let holds = |filter: &str, number: i64| {
+            // Of the terms, each is a range in parentheses.
+            let terms = |between: &str| filter.split(between).map(str::to_owned).collect::<Vec<_>>();
+            let numbers =
+                |term: &str| -> Vec<i64> { term.split([' ', '(', ')']).filter_map(|word| word.parse().ok()).collect() };
+            let is_rare = terms(if filter.contains(">=") { ") || (" } else { ") && (" })
+                .iter()
+                .any(|term| (numbers(term)[0]..=numbers(term)[1]).contains(&number));
+            is_rare == filter.contains(">=")
+        };
+        for (number, is_rare) in [
+            (number!(SYS_munmap), true),
+            (number!(SYS_openat), true),
+            (number!(SYS_clone), true),
+            (number!(SYS_write), false),
+            (number!(SYS_futex), false),
+        ] {
+            assert_eq!((holds(rare, number), holds(others, number)), (is_rare, !is_rare), "{number}: {rare}; {others}");
+        }
+        assert!(rare.len() < 4_000 && others.len() < 4_000);
     }
 
     #[test]

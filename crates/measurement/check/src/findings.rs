@@ -1,7 +1,7 @@
 //! Combines the violations of one rule at one place into one finding.
 
 use crate::judge::{Begin, Looked};
-use crate::place::{location, worded};
+use crate::place::{at, location};
 use crate::recording::{Occurrence, Recording, Thread};
 use crate::rules::rule;
 use punctual_cycles::Cycle;
@@ -11,6 +11,27 @@ use std::collections::BTreeMap;
 
 /// Name of the threads, ID of the rule, place in the program, and true for violations within a cycle.
 type Key = (String, &'static str, Option<CheckFrame>, bool);
+
+/// A place, and what it has to do with the finding.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct At {
+    pub place: u32,
+    /// Words before the name of the function, for example `, in `.
+    pub how: &'static str,
+}
+
+impl At {
+    pub fn function(place: u32) -> Option<At> {
+        Some(At { place, how: IN })
+    }
+
+    /// The place at which the thread was created, from which it has its policy.
+    pub fn created(place: Option<u32>) -> Option<At> {
+        place.map(|place| At { place, how: ", created in " })
+    }
+}
+
+const IN: &str = ", in ";
 
 #[derive(Default)]
 struct Group {
@@ -22,7 +43,9 @@ struct Group {
     files: Vec<String>,
     stack: Vec<CheckFrame>,
     is_cut: bool,
-    /// Texts that the finding's summary contains instead of the calls; those of several threads may differ.
+    /// [`At::how`].
+    how: Option<&'static str>,
+    /// Texts that the finding's summary contains; those of several threads may differ.
     said: Vec<String>,
 }
 
@@ -72,6 +95,7 @@ impl<'a> Findings<'a> {
         occurrence: &Occurrence,
         is_in_cycle: bool,
         begin: Begin,
+        said: Option<&str>,
     ) {
         let recording = self.recording;
         let place = &recording.places[occurrence.place as usize];
@@ -94,12 +118,14 @@ impl<'a> Findings<'a> {
             group.stack.clone_from(&place.stack);
             group.is_cut = place.is_cut;
         }
+        said.into_iter().for_each(|said| group.say(said));
     }
 
     /// Adds a finding about a whole thread. Its place is where the thread became real-time or where it waits.
-    pub fn state_at(&mut self, id: &'static str, name: &str, tid: i32, said: &str, place: Option<u32>, count: u64) {
-        let place = place.and_then(|place| self.recording.places.get(place as usize));
+    pub fn state_at(&mut self, id: &'static str, name: &str, tid: i32, said: &str, at: Option<At>, count: u64) {
+        let place = at.and_then(|at| self.recording.places.get(at.place as usize));
         let group = self.group(id, name, place.and_then(location), true);
+        group.how = at.map(|at| at.how);
         group.count += count;
         if !group.tids.contains(&tid) {
             group.tids.push(tid);
@@ -111,9 +137,8 @@ impl<'a> Findings<'a> {
         group.say(said);
     }
 
-    pub fn state(&mut self, id: &'static str, name: &str, said: &str, place: Option<u32>, is_in_cycle: bool) {
-        let place = place.and_then(|place| self.recording.places.get(place as usize)).and_then(location);
-        let group = self.group(id, name, place, is_in_cycle);
+    pub fn state(&mut self, id: &'static str, name: &str, said: &str) {
+        let group = self.group(id, name, None, true);
         group.count += 1;
         group.say(said);
     }
@@ -154,14 +179,11 @@ fn finding(recording: &Recording, (name, id, place, is_in_cycle): Key, group: Gr
     };
     let per_cycle = (is_in_cycle && group.cycles > 0).then(|| group.count as f64 / group.cycles as f64);
     let subject = subject(recording, &name, &group.tids);
-    let summary = worded(
-        rule,
-        &subject,
-        &listed(&group.said, "; "),
-        &group.calls,
-        listed(&group.files, ", ").as_deref(),
-        place.as_ref(),
-    );
+    let calls = if group.calls.is_empty() { String::new() } else { format!(" ({})", group.calls.join(", ")) };
+    let file = listed(&group.files, ", ").map(|files| format!(" on {files}")).unwrap_or_default();
+    let said = listed(&group.said, "; ").map(|said| format!(": {said}")).unwrap_or_default();
+    let at = place.as_ref().map(|frame| format!("{}{}", group.how.unwrap_or(IN), at(frame, group.is_cut)));
+    let summary = format!("{subject}: {}{calls}{file}{said}{}", rule.title, at.unwrap_or_default());
     let evidence = place.iter().filter_map(|frame| {
         let source = format!("{}:{}", frame.file.as_ref()?, frame.line?);
         Some(Evidence { source, value: frame.function.clone().unwrap_or_default() })
@@ -181,6 +203,7 @@ fn finding(recording: &Recording, (name, id, place, is_in_cycle): Key, group: Gr
         thread: name,
         tids: group.tids,
         count: group.count,
+        is_at_least: false,
         per_cycle,
         worst_ns: group.worst.map(Nanos),
         is_in_cycle,

@@ -1,12 +1,12 @@
 //! Applies the rules to a recording.
 
 use crate::calls::What;
-use crate::findings::Findings;
+use crate::findings::{At, Findings};
 use crate::order::Order;
-use crate::place::{function_names, location};
-use crate::recording::{Asked, Occurrence, Place, Recording, Thread, Waited, Waker};
+use crate::place::{function_names, is_start_or_end, location};
+use crate::recording::{Asked, LONG_RUN, Occurrence, Place, Recording, Run, Thread, Waited, Waker};
 use crate::system::{is_real_time, urgency};
-use punctual_cycles::{Cycles, Release, Wait};
+use punctual_cycles::{Cycles, Lengths, Release, Wait};
 use punctual_model::{CheckCycles, CheckFinding, CheckThread};
 use punctual_units::{Nanos, Scheduling};
 use std::collections::BTreeMap;
@@ -51,6 +51,10 @@ pub(crate) struct Looked<'a> {
     pub cycles: Option<Cycles>,
     /// The thread's waits after it became real-time.
     waits: &'a [Waited],
+    /// How the lengths of the relative sleeps at each place follow the time of the cycles.
+    lengths: BTreeMap<u32, Lengths>,
+    /// Runs of at least [`LONG_RUN`] after the start of real-time work.
+    runs: Vec<Run>,
 }
 
 impl Looked<'_> {
@@ -70,7 +74,7 @@ enum Moment {
 
 /// Returns the threads, real-time threads first, and the findings, worst findings first.
 pub fn judge(recording: &Recording, setting: &Setting) -> (Vec<CheckThread>, Vec<CheckFinding>) {
-    let looked: Vec<Looked> = recording.threads.iter().map(look).collect();
+    let looked: Vec<Looked> = recording.threads.iter().map(|thread| look(thread, setting.begin)).collect();
     let mut findings = Findings::new(recording);
     for one in looked.iter().filter(|one| one.thread.real_time_since.is_some()) {
         let since = one.thread.real_time_since.unwrap_or(u64::MAX);
@@ -80,12 +84,13 @@ pub fn judge(recording: &Recording, setting: &Setting) -> (Vec<CheckThread>, Vec
         releases(&mut findings, one);
         migrations(&mut findings, one, setting);
         overruns(&mut findings, one, setting);
+        long_runs(&mut findings, one);
         settings(&mut findings, one, setting);
     }
     shared_locks(&mut findings, &looked, setting);
     if let Some(order) = &setting.order {
         for (thread, said) in order.broken(&looked, &setting.others, &setting.preemptions) {
-            findings.state("order", &thread, &said, None, true);
+            findings.state("order", &thread, &said);
         }
     }
     if !setting.is_incomplete && !looked.iter().any(|one| one.thread.real_time_since.is_some()) {
@@ -95,7 +100,7 @@ pub fn judge(recording: &Recording, setting: &Setting) -> (Vec<CheckThread>, Vec
             _ => format!("none of its {count} threads is real-time"),
         };
         let main = recording.threads.first().map_or("?", |thread| thread.name.as_str());
-        findings.state("no-real-time-thread", main, &said, None, true);
+        findings.state("no-real-time-thread", main, &said);
     }
     let mut threads: Vec<CheckThread> = looked.iter().map(|one| thread(recording, one)).collect();
     threads.sort_by_key(|thread| (!thread.is_real_time, thread.pid, thread.tid));
@@ -114,12 +119,29 @@ pub fn without_period(threads: &[CheckThread]) -> Vec<String> {
     threads.iter().filter(of).map(|thread| format!("{} ({})", thread.name, thread.tid)).collect()
 }
 
-fn look(thread: &Thread) -> Looked<'_> {
+fn look(thread: &Thread, begin: Begin) -> Looked<'_> {
     let since = thread.real_time_since.unwrap_or(u64::MAX);
     let from = thread.waits.partition_point(|waited| waited.wait.end.0 < since);
     let waits = &thread.waits[from..];
     let plain: Vec<Wait> = waits.iter().map(|waited| waited.wait).collect();
-    Looked { thread, cycles: Cycles::find(&plain), waits }
+    let cycles = Cycles::find(&plain);
+    let mut sleeps: BTreeMap<u32, Vec<Wait>> = BTreeMap::new();
+    for wait in plain.iter().filter(|wait| wait.release == Release::RelativeSleep) {
+        sleeps.entry(wait.place).or_default().push(*wait);
+    }
+    let lengths = sleeps.into_iter().map(|(place, sleeps)| (place, Lengths::of(&sleeps))).collect();
+    // A thread that computes before its first cycle is starting.
+    let start = match begin {
+        Begin::At(from) => from,
+        Begin::Found => cycles.as_ref().and_then(Cycles::span).map_or(0, |(first, _)| first.0),
+    };
+    let counted = |run: &Run| {
+        let from = run.from.max(start);
+        let cpu = run.cpu.min(run.to.saturating_sub(from));
+        (cpu >= LONG_RUN).then_some(Run { from, cpu, ..*run })
+    };
+    let runs = thread.long_runs.iter().filter_map(counted).collect();
+    Looked { thread, cycles, waits, lengths, runs }
 }
 
 /// Returns the position of an event at this time, which determines whether it counts.
@@ -128,6 +150,10 @@ fn moment(one: &Looked, time: u64, begin: Begin) -> Moment {
         && time < from
     {
         return Moment::Uncounted;
+    }
+    // The work of a thread that does not wait is all of its run.
+    if one.runs.iter().any(|run| run.from <= time && time <= run.to) {
+        return Moment::InCycle;
     }
     let Some(cycles) = &one.cycles else {
         return if matches!(begin, Begin::At(_)) { Moment::InCycle } else { Moment::Outside };
@@ -141,6 +167,12 @@ fn moment(one: &Looked, time: u64, begin: Begin) -> Moment {
 
 fn occurred(findings: &mut Findings, one: &Looked, occurrence: &Occurrence, setting: &Setting) {
     let place = &findings.recording.places[occurrence.place as usize];
+    // What libraries do before the program's own functions, or after them, is its start or end, and so is what was executed
+    // before it, as by chrt(1).
+    let is_beside = one.thread.executed.is_some_and(|time| occurrence.time <= time) || is_start_or_end(place);
+    if setting.begin == Begin::Found && is_beside {
+        return;
+    }
     let is_at = |other: Option<u32>| other == Some(occurrence.place);
     let cycles = one.cycles.as_ref();
     let is_release = is_at(cycles.map(|cycles| cycles.place)) || is_at(cycles.and_then(|cycles| cycles.ambiguous_with));
@@ -177,8 +209,27 @@ fn occurred(findings: &mut Findings, one: &Looked, occurrence: &Occurrence, sett
         let at = one.waits.partition_point(|waited| waited.wait.begin.0 < occurrence.time);
         one.waits.get(at).filter(|waited| waited.wait.begin.0 == occurrence.time).and_then(|waited| waited.waker)
     };
-    let Some(id) = rule_of(what, place, waker(), one.urgency()) else { return };
-    findings.occurred(id, one, occurrence, moment == Moment::InCycle, setting.begin);
+    let lengths = one.lengths.get(&occurrence.place).copied().unwrap_or(Lengths::Unknown);
+    let is_until = function_names(place, 12).iter().any(|name| name.contains("sleep_until"));
+    let (id, said) = match (what, lengths) {
+        (What::RelativeSleep, _) if is_until => ("sleep-until", None),
+        (What::RelativeSleep, Lengths::HoldGrid) => {
+            let grid = cycles.filter(|cycles| cycles.place == occurrence.place).and_then(|cycles| cycles.grid);
+            let period = grid.map(|grid| format!(", and its releases keep a period of {}", grid.period));
+            ("sleep-until", Some(format!("its lengths follow a clock{}", period.unwrap_or_default())))
+        }
+        (What::RelativeSleep, Lengths::Drift) => {
+            ("relative-sleep", Some("a late wakeup delays all later ones".to_owned()))
+        }
+        (What::RelativeSleep, Lengths::Unknown) => {
+            ("relative-sleep", Some("whether its lengths follow a clock is unknown".to_owned()))
+        }
+        _ => match rule_of(what, place, waker(), one.urgency()) {
+            Some(id) => (id, None),
+            None => return,
+        },
+    };
+    findings.occurred(id, one, occurrence, moment == Moment::InCycle, setting.begin, said.as_deref());
 }
 
 /// Returns the ID of the rule that is violated; `None` if nothing is.
@@ -192,9 +243,6 @@ fn rule_of(what: What, place: &Place, waker: Option<Waker>, own: u8) -> Option<&
         What::FileIo => "file-io",
         What::SocketIo => "socket-io",
         What::Output => "output",
-        What::RelativeSleep if function_names(place, 12).iter().any(|name| name.contains("sleep_until")) => {
-            "sleep-until"
-        }
         What::RelativeSleep => "relative-sleep",
         What::RealtimeClock => "realtime-clock",
         What::Yield => "sched-yield",
@@ -243,7 +291,7 @@ fn shared_locks(findings: &mut Findings, looked: &[Looked], setting: &Setting) {
         let how =
             if other.urgency == 0 { "an ordinary thread".to_owned() } else { format!("priority {}", other.urgency) };
         let said = format!("so does {name} ({}), {how}; no wait for it was seen", other.tid);
-        findings.state_at("lock-shared", &one.thread.name, one.thread.tid, &said, Some(place), count as u64);
+        findings.state_at("lock-shared", &one.thread.name, one.thread.tid, &said, At::function(place), count as u64);
     }
 }
 
@@ -271,7 +319,7 @@ fn releases(findings: &mut Findings, one: &Looked) {
         &one.thread.name,
         one.thread.tid,
         &said,
-        Some(cycles.place),
+        At::function(cycles.place),
         by_less.len() as u64,
     );
 }
@@ -290,7 +338,7 @@ fn overruns(findings: &mut Findings, one: &Looked, setting: &Setting) {
     let Some(cycles) = &one.cycles else { return };
     let limit = match (one.thread.scheduling, cycles.grid) {
         (Some(Scheduling::Deadline { runtime_ns, .. }), _) => runtime_ns,
-        (_, Some(grid)) if cycles.release.is_timer() && cycles.release != Release::RelativeSleep => grid.period,
+        (_, Some(grid)) if cycles.release.is_timer() && !cycles.may_drift => grid.period,
         _ => return,
     };
     let at: Vec<&Waited> = one.waits.iter().filter(|waited| waited.wait.place == cycles.place).collect();
@@ -318,7 +366,23 @@ fn overruns(findings: &mut Findings, one: &Looked, setting: &Setting) {
             cycles.cycles.len(),
             Nanos(*worst)
         );
-        findings.state_at("overrun", &one.thread.name, one.thread.tid, &said, Some(cycles.place), over.len() as u64);
+        findings.state_at(
+            "overrun",
+            &one.thread.name,
+            one.thread.tid,
+            &said,
+            At::function(cycles.place),
+            over.len() as u64,
+        );
+    }
+}
+
+/// Reports that the thread runs on without a wait.
+fn long_runs(findings: &mut Findings, one: &Looked) {
+    if let Some(longest) = one.runs.iter().max_by_key(|run| run.cpu) {
+        let said = format!("it used {} of CPU time in {}", Nanos(longest.cpu), Nanos(longest.to - longest.from));
+        let thread = one.thread;
+        findings.state_at("never-waits", &thread.name, thread.tid, &said, asked_at(one), one.runs.len() as u64);
     }
 }
 
@@ -334,7 +398,7 @@ fn settings(findings: &mut Findings, one: &Looked, setting: &Setting) {
             .find(|other| other.tid == parent)
             .map_or("?", |other| other.name.as_str());
         let said = format!("it runs as {scheduling} because its creator {by} ({parent}) does");
-        findings.state_at("policy-inherited", &thread.name, thread.tid, &said, place, 1);
+        findings.state_at("policy-inherited", &thread.name, thread.tid, &said, At::created(place), 1);
     }
     let place = asked_at(one);
     let facts = &thread.facts;
@@ -360,25 +424,27 @@ fn settings(findings: &mut Findings, one: &Looked, setting: &Setting) {
     }
 }
 
-fn asked_at(one: &Looked) -> Option<u32> {
+fn asked_at(one: &Looked) -> Option<At> {
     match one.thread.asked {
-        Asked::At(place) => Some(place),
-        Asked::Inherited { place, .. } => place,
+        Asked::At(place) => Some(At { place, how: ", made real-time in " }),
+        Asked::Inherited { place, .. } => At::created(place),
         Asked::Unknown => None,
     }
 }
 
 fn thread(recording: &Recording, one: &Looked) -> CheckThread {
     let at = |place: u32| recording.places.get(place as usize).and_then(location);
+    // The mean interval of sleeps that drift is no period.
+    let grid = |cycles: &Cycles| cycles.grid.filter(|_| !cycles.may_drift);
     let cycles = one.cycles.as_ref().map(|cycles| CheckCycles {
         release: cycles.release.name().to_owned(),
         place: at(cycles.place),
         count: cycles.cycles.len() as u64,
-        period_ns: cycles.grid.map(|grid| grid.period),
-        phase_ns: cycles.grid.map(|grid| grid.phase),
-        jitter_ns: cycles.grid.map(|grid| grid.jitter),
-        jitter_max_ns: cycles.grid.map(|grid| grid.jitter_max),
-        skipped: cycles.grid.map(|grid| grid.skipped),
+        period_ns: grid(cycles).map(|grid| grid.period),
+        phase_ns: grid(cycles).map(|grid| grid.phase),
+        jitter_ns: grid(cycles).map(|grid| grid.jitter),
+        jitter_max_ns: grid(cycles).map(|grid| grid.jitter_max),
+        skipped: grid(cycles).map(|grid| grid.skipped),
         ambiguous_with: cycles.ambiguous_with.and_then(at),
     });
     CheckThread {

@@ -13,6 +13,7 @@
 
 mod baseline;
 mod calls;
+mod entry;
 mod file;
 mod findings;
 mod judge;

@@ -99,7 +99,7 @@ impl Locks {
         recorder.set_lock_format(Tracepoint::find(tracefs.root(), UPROBE_GROUP, uprobe.event())?.format);
         recorder.probed(file.elf.id(), *offset);
         let threads: Vec<i32> = recorder.tids().map(|(_, tid)| tid).collect();
-        let spec = Spec { source: Source::Tracepoint(uprobe.id()), stack: SMALL_STACK, tag: LOCK };
+        let spec = Spec { source: Source::Tracepoint(uprobe.id()), stack: SMALL_STACK, tag: LOCK, filter: None };
         self.uprobes.push(uprobe);
         self.handles.extend(observer.open(&spec, Target::Threads(&threads), Buffer::Main, true));
         Some(())

@@ -5,17 +5,21 @@ mod deep;
 mod end;
 mod ring;
 
-use end::end_program;
+use attach::{mark_of, runnable};
 pub use end::outcome;
+use end::{end_program, said};
 use ring::ring_bytes;
 
+use crate::calls::filters;
 use crate::locks::Locks;
 use crate::order::Order;
 use crate::probes::{MOST_HITS, Probes};
 use crate::reaper::Reaped;
 use crate::recorder::{Probeable, Recorder};
-use crate::sources::{ENTER, EXIT, FAULT, MAJOR, MARK, MINOR, SMALL_STACK, SWITCHES, TASKS, TIMER, Tags, WAKING};
-use crate::subject::{Subject, program_file};
+use crate::sources::{
+    ENTER, EXIT, FAULT, MAJOR, MARK, MINOR, RARE_STACK, SMALL_STACK, SWITCHES, TASKS, TIMER, Tags, WAKING,
+};
+use crate::subject::Subject;
 use crate::system::Live;
 use punctual_model::{Check, CheckSource};
 use punctual_perf::{Buffer, Handle, Observer, Record, Source, Spec, Target, Tracepoint};
@@ -26,8 +30,6 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
-use std::os::unix::process::ExitStatusExt;
-use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
@@ -42,7 +44,7 @@ const LOOK: Nanos = Nanos(100_000_000);
 const LAST_SECOND: u32 = (1 << 10) - 1;
 /// A program that was busy in at least this many of the checks during the last second may still be starting.
 const STARTING: u32 = 5;
-/// Number of consecutive checks in which probes must slow an ordinary thread before they are withdrawn.
+/// Number of consecutive checks in which probes must slow a thread before they are withdrawn, or rest.
 const BUSY: u32 = 3;
 /// Time allowed for the program to end after SIGTERM.
 const FOR_END: Nanos = Nanos(2_000_000_000);
@@ -90,10 +92,11 @@ pub fn check(options: &CheckOptions, stop: &AtomicBool) -> Result<Check, CheckEr
     let most = std::time::Duration::from_nanos(options.duration.0).saturating_add(AROUND);
     let _limit = punctual_watchdog::limit("the observation of the program", most);
     let pids = options.subject.pids().map_err(CheckError::Usage)?;
-    let mut program = None;
-    if let Subject::Command(words) = &options.subject {
-        program = Some(runnable(words)?);
-    }
+    let program = match &options.subject {
+        Subject::Command(words) => Some(runnable(words)?),
+        Subject::Pid(_) | Subject::Cgroup(_) => None,
+    };
+    let mark = mark_of(options, program.as_deref(), &pids)?;
     let name = options.subject.name();
     let mut started = match &options.subject {
         Subject::Command(words) => {
@@ -106,8 +109,8 @@ pub fn check(options: &CheckOptions, stop: &AtomicBool) -> Result<Check, CheckEr
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limits.maximum, ..limits });
     let mut session = Session::new(options)?;
     let opened = match &started {
-        Some(started) => session.open_starting(options, started.pid, program.as_deref()),
-        None => session.attach(options, &pids),
+        Some(started) => session.open_starting(mark, started.pid, program.as_deref()),
+        None => session.attach(mark, &pids),
     };
     session.begun = monotonic();
     let run = opened.and_then(|()| match &started {
@@ -131,30 +134,6 @@ pub fn check(options: &CheckOptions, stop: &AtomicBool) -> Result<Check, CheckEr
     Ok(session.conclude(options, name, ended.said))
 }
 
-/// Finds the file to execute.
-fn runnable(words: &[std::ffi::OsString]) -> Result<PathBuf, CheckError> {
-    use std::os::unix::fs::MetadataExt;
-    let word =
-        words.first().ok_or_else(|| CheckError::Usage("no program specified: punctual check -- PROGRAM".into()))?;
-    let shown = word.to_string_lossy();
-    let file = program_file(word).ok_or_else(|| {
-        let advice = if shown.contains('/') { String::new() } else { format!("; specify its path, as in ./{shown}") };
-        CheckError::Usage(format!("program {shown} not found{advice}"))
-    })?;
-    let meta = fs::metadata(&file).map_err(|e| CheckError::Usage(format!("{}: {e}", file.display())))?;
-    if !meta.is_file() || meta.mode() & 0o111 == 0 {
-        return Err(CheckError::Usage(format!("{} is not an executable file", file.display())));
-    }
-    let is_own = meta.uid() == rustix::process::geteuid().as_raw();
-    if meta.mode() & 0o6000 != 0 && !is_own {
-        return Err(CheckError::Environment(format!(
-            "{} is set-user-ID: the kernel ends the observation when such a program starts. Start it yourself, then: punctual check --pid PID",
-            file.display()
-        )));
-    }
-    Ok(file)
-}
-
 struct Ended {
     said: String,
     code: Option<i32>,
@@ -171,6 +150,8 @@ struct Session {
     begun: u64,
     /// Time at which the observation ends, CLOCK_MONOTONIC, ns.
     until: u64,
+    /// CPU time that this process used during the observation.
+    own_cpu: Nanos,
     last_look: u64,
     sources: Vec<CheckSource>,
     notes: Vec<String>,
@@ -183,6 +164,12 @@ struct Session {
     marked: Option<u64>,
     /// Number of consecutive reads in which a thread without real-time policy hit too many probes.
     busy: u32,
+    /// Numbers of records read and lost at the last look.
+    counted: (u64, u64),
+    /// The same as `busy`, for real-time threads.
+    busy_urgent: u32,
+    /// The first real-time thread that hit too many probes, and how many a second.
+    often: Option<(String, u64)>,
     /// One bit for each check during the last second. It is set if a thread was running or new, and none was real-time.
     starting: u32,
     /// Number of threads at the last check.
@@ -207,21 +194,27 @@ impl Session {
             .as_ref()
             .err()
             .map_or_else(|| "this kernel does not have the event".to_owned(), ToString::to_string);
-        let mut specs = vec![Spec { source: Source::Tasks, stack: 0, tag: TASKS }];
+        let mut specs = vec![Spec { source: Source::Tasks, stack: 0, tag: TASKS, filter: None }];
         let mut sources = vec![source("threads and context switches", None)];
         let point = |found: &Option<Tracepoint>| found.as_ref().map(|point| Source::Tracepoint(point.id));
+        let [rare, others] = filters();
         let rows = [
-            ("system calls", point(&tags.enter), SMALL_STACK, ENTER),
-            ("ends of system calls", point(&tags.exit), 0, EXIT),
-            ("wakeups", point(&tags.waking), 0, WAKING),
-            ("page faults", Some(Source::Software(SW_FAULTS)), 0, FAULT),
-            ("minor page faults", Some(Source::Software(SW_MINOR)), SMALL_STACK, MINOR),
-            ("major page faults", Some(Source::Software(SW_MAJOR)), SMALL_STACK, MAJOR),
+            (ENTER, point(&tags.enter), SMALL_STACK, Some(others.as_c_str())),
+            (ENTER, point(&tags.enter), RARE_STACK, Some(rare.as_c_str())),
+            (EXIT, point(&tags.exit), 0, None),
+            (WAKING, point(&tags.waking), 0, None),
+            (FAULT, Some(Source::Software(SW_FAULTS)), 0, None),
+            (MINOR, Some(Source::Software(SW_MINOR)), SMALL_STACK, None),
+            (MAJOR, Some(Source::Software(SW_MAJOR)), SMALL_STACK, None),
         ];
-        for (name, event, stack, tag) in rows {
+        for (tag, event, stack, filter) in rows {
             match event {
-                Some(source) => specs.push(Spec { source, stack, tag }),
-                None => sources.push(source(name, Some(notes.first().cloned().unwrap_or_else(|| why.clone())))),
+                Some(source) => specs.push(Spec { source, stack, tag, filter }),
+                None => {
+                    let why = notes.first().cloned().unwrap_or_else(|| why.clone());
+                    let missed = source(name_of(tag), Some(why));
+                    sources.extend(Some(missed).filter(|missed| !sources.contains(missed)));
+                }
             }
         }
         let mut notes = Vec::new();
@@ -229,7 +222,7 @@ impl Session {
             (None, _) => Some(why.as_str()),
             (_, true) => Some("/proc/kallsyms shows no addresses: kernel.kptr_restrict"),
             (Some(timer), false) => {
-                specs.push(Spec { source: Source::Tracepoint(timer.id), stack: 0, tag: TIMER });
+                specs.push(Spec { source: Source::Tracepoint(timer.id), stack: 0, tag: TIMER, filter: None });
                 None
             }
         };
@@ -250,6 +243,7 @@ impl Session {
             late: Vec::new(),
             begun: 0,
             until: 0,
+            own_cpu: Nanos(0),
             last_look: 0,
             sources,
             notes,
@@ -259,6 +253,9 @@ impl Session {
             mark: None,
             marked: None,
             busy: 0,
+            counted: (0, 0),
+            busy_urgent: 0,
+            often: None,
             starting: 0,
             seen: 0,
             deep: None,
@@ -276,7 +273,7 @@ impl Session {
             }
         }
         if let Some(switches) = &self.switches {
-            let spec = Spec { source: Source::Tracepoint(switches.id), stack: 0, tag: SWITCHES };
+            let spec = Spec { source: Source::Tracepoint(switches.id), stack: 0, tag: SWITCHES, filter: None };
             match self.observer.open(&spec, Target::All, Buffer::Main, true) {
                 Err(error) => self.miss("preemptions by other programs", error.to_string()),
                 Ok(_) => self.found("preemptions by other programs"),
@@ -310,7 +307,7 @@ impl Session {
 
     /// Observes until the program exits, the duration is over, or `stop` is set.
     fn observe(&mut self, options: &CheckOptions, started: &mut Option<Reaped>, stop: &AtomicBool) -> Ended {
-        let end = self.begun.saturating_add(options.duration.0);
+        let (end, cpu) = (self.begun.saturating_add(options.duration.0), cpu_time());
         punctual_watchdog::measuring("the observation", std::time::Duration::from_nanos(options.duration.0));
         let mut status: Option<ExitStatus> = None;
         loop {
@@ -337,6 +334,7 @@ impl Session {
             }
         }
         self.until = monotonic();
+        self.own_cpu = Nanos(cpu_time().0.saturating_sub(cpu.0));
         punctual_watchdog::concluding("reading what was recorded");
         // Reads the settings of threads that are still running.
         self.recorder.look(monotonic());
@@ -392,14 +390,27 @@ impl Session {
         self.starting = (self.starting << 1 | u32::from(is_starting)) & LAST_SECOND;
         let tracefs = self.probes.tracefs.as_ref();
         self.notes.extend(self.locks.look(tracefs, &mut self.observer, &mut self.recorder, now));
-        if let Some((name, hits)) = self.recorder.take_busiest()
-            && !self.probes.is_withdrawn
-        {
-            let rate = hits.saturating_mul(1_000_000_000) / since.0.max(1);
-            // A program may allocate much for a moment when it starts.
-            self.busy = if rate > MOST_HITS { self.busy + 1 } else { 0 };
-            if self.busy >= BUSY || rate > 4 * MOST_HITS {
-                self.withdraw(&name, rate, now);
+        // Lost records are assumed to contain the same share of hits as those read.
+        let now_counted = (self.recorder.events, self.observer.lost_so_far());
+        let (read, lost) = (now_counted.0 - self.counted.0, now_counted.1 - self.counted.1);
+        self.counted = now_counted;
+        let all = |hits: u64| hits.saturating_mul(read.saturating_add(lost)) / read.max(1);
+        let rate = |hits: u64| all(hits).saturating_mul(1_000_000_000) / since.0.max(1);
+        let [ordinary, urgent] =
+            self.recorder.take_busiest().map(|busiest| busiest.map(|(name, hits)| (name, rate(hits))));
+        if self.probes.resume(&mut self.observer, now, false) && !self.probes.is_withdrawn {
+            if let Some((name, rate)) = ordinary {
+                // A program that starts may allocate much for a moment.
+                self.busy = if rate > MOST_HITS { self.busy + 1 } else { 0 };
+                if self.busy >= BUSY || rate > 4 * MOST_HITS {
+                    self.withdraw(&name, rate, now);
+                }
+            }
+            let urgent = urgent.filter(|(_, rate)| *rate > MOST_HITS);
+            self.busy_urgent = if urgent.is_some() { self.busy_urgent + 1 } else { 0 };
+            if let Some(often) = urgent.filter(|_| self.busy_urgent >= BUSY || self.often.is_some()) {
+                self.often.get_or_insert(often);
+                self.probes.rest(&mut self.observer, now);
             }
         }
         if self.probes.is_withdrawn {
@@ -467,16 +478,16 @@ fn preempted(point: &Tracepoint, raw: &[u8]) -> Option<(String, String)> {
     Some((text("prev_comm"), text("next_comm")))
 }
 
-fn said(status: ExitStatus) -> String {
-    match (status.code(), status.signal()) {
-        (Some(0), _) => "ended".to_owned(),
-        (Some(code), _) => format!("ended with exit code {code}"),
-        (None, Some(signal)) => format!("ended by signal {signal}"),
-        (None, None) => "ended".to_owned(),
-    }
+fn monotonic() -> u64 {
+    nanos(ClockId::Monotonic)
 }
 
-fn monotonic() -> u64 {
-    let now = clock_gettime(ClockId::Monotonic);
+/// Returns the CPU time of this process.
+fn cpu_time() -> Nanos {
+    Nanos(nanos(ClockId::ProcessCPUTime))
+}
+
+fn nanos(clock: ClockId) -> u64 {
+    let now = clock_gettime(clock);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }

@@ -85,7 +85,8 @@ impl Order {
                     .map(|(_, count)| count)
                     .sum();
                 if count > 0 {
-                    out.push((less.clone(), format!("{less} preempted {more} {count} times")));
+                    let times = if count == 1 { "once".to_owned() } else { format!("{count} times") };
+                    out.push((less.clone(), format!("{less} preempted {more} {times}")));
                 }
             }
         }

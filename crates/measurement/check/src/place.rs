@@ -1,7 +1,6 @@
 //! Selects the function on a stack that a finding reports, and names it.
 
 use crate::recording::Place;
-use crate::rules::Rule;
 use punctual_model::CheckFrame;
 
 /// Folders of libraries that are not the user's.
@@ -66,8 +65,27 @@ pub fn function_names(place: &Place, most: usize) -> Vec<&str> {
     place.stack.iter().take(most).filter_map(|frame| frame.function.as_deref()).collect()
 }
 
-/// Formats a place: `step() at loop.c:42`, `step() of app`, `app+0x11b9`.
-pub fn at(frame: &CheckFrame) -> String {
+/// Returns true if no function of the program was called yet, or all have returned: the dynamic linker is the outermost
+/// caller, or all functions are those of the C library, which starts and ends threads.
+pub fn is_start_or_end(place: &Place) -> bool {
+    if place.is_whole && !place.stack.is_empty() && place.stack.iter().all(is_runtime) {
+        return true;
+    }
+    let module = place.stack.last().and_then(|frame| frame.module.as_ref()).filter(|_| !place.is_cut);
+    let name = module.and_then(|module| module.rsplit('/').next()).unwrap_or_default();
+    // The dynamic linker of musl is its C library.
+    ["ld-linux", "ld-2.", "ld.so", "ld64.so"].iter().any(|start| name.starts_with(start))
+}
+
+/// Formats a place: `step() at loop.c:42`, `step() of app`, `app+0x11b9`. If it is none of the program's because the
+/// copy of the stack ends before that, this is added.
+pub fn at(frame: &CheckFrame, is_stack_cut: bool) -> String {
+    let is_foreign = is_runtime(frame) || !is_own_module(frame);
+    let cut = if is_stack_cut && is_foreign { " (stack cut)" } else { "" };
+    format!("{}{cut}", named(frame))
+}
+
+fn named(frame: &CheckFrame) -> String {
     let last = |path: &String| path.rsplit('/').next().unwrap_or(path).to_owned();
     let function = frame.function.as_ref().map(|name| format!("{name}()"));
     let file = frame.file.as_ref().map(|file| match frame.line {
@@ -86,24 +104,6 @@ pub fn at(frame: &CheckFrame) -> String {
         },
         (None, None, None) => "unknown code".to_owned(),
     }
-}
-
-/// Formats subject and result in one sentence.
-pub fn worded(
-    rule: &Rule,
-    thread: &str,
-    said: &Option<String>,
-    calls: &[String],
-    file: Option<&str>,
-    place: Option<&CheckFrame>,
-) -> String {
-    let place = place.map(|frame| format!(", in {}", at(frame))).unwrap_or_default();
-    if let Some(said) = said {
-        return format!("{thread}: {}: {said}{place}", rule.title);
-    }
-    let calls = if calls.is_empty() { String::new() } else { format!(" ({})", calls.join(", ")) };
-    let file = file.map(|file| format!(" on {file}")).unwrap_or_default();
-    format!("{thread}: {}{calls}{file}{place}", rule.title)
 }
 
 #[cfg(test)]
@@ -130,20 +130,35 @@ mod tests {
             frame("main", Some("/home/me/src/main.c"), "/home/me/app"),
         ];
         let place = Place { stack, ..Place::default() };
-        assert_eq!(at(&location(&place).unwrap()), "log_state() at log.c:7");
+        assert_eq!(at(&location(&place).unwrap(), false), "log_state() at log.c:7");
         let stripped =
             Place { stack: vec![frame("__write", None, libc), frame("run", None, "/home/me/app")], ..Place::default() };
-        assert_eq!(at(&location(&stripped).unwrap()), "run() of app");
+        assert_eq!(at(&location(&stripped).unwrap(), false), "run() of app");
         let release = Place {
             stack: vec![frame("rustix::io::write", None, "/home/me/app"), frame("app::run", None, "/home/me/app")],
             ..Place::default()
         };
-        assert_eq!(at(&location(&release).unwrap()), "app::run() of app");
+        assert_eq!(at(&location(&release).unwrap(), false), "app::run() of app");
         let unnamed = CheckFrame { function: None, ..frame("", None, "/home/me/app") };
         let stripped = Place { stack: vec![frame("__write", None, libc), unnamed], ..Place::default() };
-        assert_eq!(at(&location(&stripped).unwrap()), "app+0x11b9");
+        assert_eq!(at(&location(&stripped).unwrap(), false), "app+0x11b9");
         let nothing = Place { stack: vec![frame("__write", None, libc)], ..Place::default() };
-        assert_eq!(at(&location(&nothing).unwrap()), "__write() of libc.so.6");
+        assert_eq!(at(&location(&nothing).unwrap(), false), "__write() of libc.so.6");
+        assert_eq!(at(&location(&nothing).unwrap(), true), "__write() of libc.so.6 (stack cut)");
         assert_eq!(location(&Place::default()), None);
+    }
+
+    #[test]
+    fn what_libraries_do_before_and_after_the_program_is_told_from_its_calls() {
+        let linker = "/lib64/ld-linux-x86-64.so.2";
+        let start = vec![frame("mmap64", None, linker), frame("_dl_start_user", None, linker)];
+        let place = |stack: &[CheckFrame], is_cut| Place { stack: stack.to_vec(), is_cut, ..Place::default() };
+        assert!(is_start_or_end(&place(&start, false)) && !is_start_or_end(&place(&start, true)));
+        let opened = [start.as_slice(), &[frame("main", None, "/home/me/app")]].concat();
+        assert!(!is_start_or_end(&place(&opened, false)) && !is_start_or_end(&Place::default()));
+        let libc = "/usr/lib/x86_64-linux-gnu/libc.so.6";
+        let end = vec![frame("madvise", None, libc), frame("start_thread", None, libc)];
+        let end = |is_whole| Place { is_whole, ..place(&end, false) };
+        assert!(is_start_or_end(&end(true)) && !is_start_or_end(&end(false)));
     }
 }

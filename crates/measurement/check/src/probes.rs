@@ -1,5 +1,6 @@
 //! Probes allocators with uprobes, or with per-thread breakpoints if uprobes would slow the other threads.
 
+use crate::entry::emulated;
 use crate::recorder::{Probeable, Recorder};
 use crate::sources::{PROBES, SMALL_STACK};
 use crate::system::System;
@@ -12,6 +13,9 @@ use std::collections::HashSet;
 /// Number of probe hits per second by one thread without real-time policy above which the probes are removed. Each hit
 /// takes up to 4 µs, so this is 8 % of the thread's time.
 pub const MOST_HITS: u64 = 20_000;
+/// Time for which the probes rest if a real-time thread hits them more often than [`MOST_HITS`], ns. In between they are in
+/// place for one look.
+const REST: u64 = 900_000_000;
 /// Functions with a breakpoint, each in a debug register.
 const BREAKPOINTS: [&str; 4] = ["malloc", "free", "realloc", "calloc"];
 
@@ -32,6 +36,10 @@ pub struct Probes {
     /// Threads with breakpoints.
     broken: HashSet<i32>,
     pub is_withdrawn: bool,
+    /// Time until which the probes rest; `None` while they are in place.
+    resting: Option<u64>,
+    /// Time for which the probes rested, ns.
+    pub rested: u64,
     /// Reasons why some allocations are not observed.
     pub missing: Vec<String>,
 }
@@ -43,7 +51,7 @@ impl Probes {
 
     pub fn spec(&self, tag: u32) -> Option<Spec> {
         let probe = self.all.iter().find(|probe| probe.tag == tag)?;
-        Some(Spec { source: Source::Tracepoint(probe.uprobe.id()), stack: SMALL_STACK, tag })
+        Some(Spec { source: Source::Tracepoint(probe.uprobe.id()), stack: SMALL_STACK, tag, filter: None })
     }
 
     /// Returns true if at least one allocator is probed.
@@ -67,8 +75,9 @@ impl Probes {
             self.miss("tracefs cannot be reached, so allocations that need no system call are not seen");
             return true;
         };
-        for (name, offset) in &file.functions {
-            let uprobe = match Uprobe::define(&tracefs, &Journal::of_user(), path, *offset, "") {
+        for (name, start) in &file.functions {
+            let offset = start + file.elf.code_x86_64(*start).map_or(0, |code| emulated(code) as u64);
+            let uprobe = match Uprobe::define(&tracefs, &Journal::of_user(), path, offset, "") {
                 Ok(uprobe) => uprobe,
                 Err(error) => {
                     self.miss(&format!("{name} of {} cannot be probed: {error}", path.display()));
@@ -76,14 +85,14 @@ impl Probes {
                 }
             };
             let tag = PROBES + recorder.add_probe(name.clone());
-            let spec = Spec { source: Source::Tracepoint(uprobe.id()), stack: SMALL_STACK, tag };
-            let mut probe = Probe { file: id, name: name.clone(), offset: *offset, tag, uprobe, handle: None };
+            let spec = Spec { source: Source::Tracepoint(uprobe.id()), stack: SMALL_STACK, tag, filter: None };
+            let mut probe = Probe { file: id, name: name.clone(), offset, tag, uprobe, handle: None };
             if !self.is_withdrawn {
                 match observer.open(&spec, target, Buffer::Main, true) {
                     Ok(handle) => probe.handle = Some(handle),
                     Err(error) => self.miss(&format!("{name} of {} cannot be probed: {error}", path.display())),
                 }
-                recorder.probed(id, *offset);
+                recorder.probed(id, offset);
             }
             self.all.push(probe);
         }
@@ -107,6 +116,27 @@ impl Probes {
         self.all.iter_mut().filter_map(|probe| probe.handle.take()).for_each(|handle| observer.close(handle));
     }
 
+    /// Lets the probes rest for a time, in which no allocation is observed, since a real-time thread hits them too often.
+    pub fn rest(&mut self, observer: &mut Observer, now: u64) {
+        self.resting = Some(now + REST);
+        self.all.iter().filter_map(|probe| probe.handle).for_each(|handle| observer.enable(handle, false));
+    }
+
+    /// Ends the rest if it is over. Returns true while the probes are in place.
+    pub fn resume(&mut self, observer: &mut Observer, now: u64, is_end: bool) -> bool {
+        let Some(until) = self.resting else { return true };
+        if now < until && !is_end {
+            return false;
+        }
+        self.resting = None;
+        self.rested += REST.saturating_sub(until.saturating_sub(now));
+        if !self.is_withdrawn {
+            self.all.iter().filter_map(|probe| probe.handle).for_each(|handle| observer.enable(handle, true));
+        }
+        // The hits since the last look are those before the rest.
+        false
+    }
+
     /// Sets breakpoints in the real-time threads that have none, if the probes were removed.
     pub fn break_in<S: System>(&mut self, observer: &mut Observer, recorder: &Recorder<S>, threads: &[(i32, i32)]) {
         if !self.is_withdrawn {
@@ -124,7 +154,7 @@ impl Probes {
                     .filter_map(|probe| Some((probe.tag, recorder.address_of(*pid, probe.file, probe.offset)?)))
                     .next();
                 let Some((tag, address)) = at else { continue };
-                let spec = Spec { source: Source::Breakpoint { address }, stack: SMALL_STACK, tag };
+                let spec = Spec { source: Source::Breakpoint { address }, stack: SMALL_STACK, tag, filter: None };
                 match observer.open(&spec, Target::Only(&[*tid]), Buffer::Main, true) {
                     Ok(_) => count += 1,
                     Err(error) => failed.push(format!("no breakpoint at {name} in thread {tid}: {error}")),

@@ -2,20 +2,21 @@
 
 mod ends;
 mod events;
+mod running;
 #[cfg(test)]
 mod tests;
 mod timers;
 
-use crate::calls::Meaning;
 use crate::file::{File, FileKind};
 use crate::locks;
-use crate::recording::{Asked, Occurrence, Place, Taker, Thread, Waker};
+use crate::recording::{Asked, Occurrence, Place, Run, Taker, Thread};
 use crate::sources::{ALLOCATORS, DEEP, Tags};
 use crate::system::{Facts, Memory, System, is_real_time};
 use punctual_cycles::Release;
 use punctual_perf::{Format, Record};
 use punctual_stacks::{Elf, FileId, Images, Process, Stack};
 use punctual_units::Scheduling;
+use running::{Open, Running};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -28,49 +29,6 @@ const KEY_FRAMES: usize = 8;
 const MOST_FRAMES: usize = 96;
 /// Maximum number of waits and occurrences that are kept for all threads together, about 300 MB.
 const MOST: usize = 1 << 22;
-
-/// A system call that has not returned.
-struct Open {
-    time: u64,
-    place: u32,
-    meaning: Meaning,
-    /// Index of the file in [`Recorder::names`].
-    file: Option<u32>,
-    slept: bool,
-    cpu: u64,
-    /// Time at which the call's own timeout expires.
-    due: Option<u64>,
-    /// Due time of another timer that ended the call, and the kind of release.
-    timer: Option<(u64, Release)>,
-}
-
-/// A thread with its current state.
-struct Running {
-    thread: Thread,
-    /// True while the thread has a real-time policy.
-    is_urgent: bool,
-    open: Option<Open>,
-    fault_since: Option<u64>,
-    woken: Option<(u64, Waker)>,
-    /// Timeout that was given to io_uring.
-    uring: Option<(u64, Release)>,
-    /// Time since which the thread has been running; `None` if it is not running.
-    on_cpu: Option<u64>,
-    last_cpu: Option<u32>,
-    cpu_time: u64,
-    /// Number of probes hit since the last read.
-    probes: u64,
-}
-
-impl Running {
-    fn cpu_at(&self, time: u64) -> u64 {
-        self.cpu_time + self.on_cpu.map_or(0, |since| time.saturating_sub(since))
-    }
-
-    fn is_real_time(&self) -> bool {
-        self.is_urgent
-    }
-}
 
 /// A place, identified by the activity and the innermost calls.
 type Key = (i32, u32, i64, u64);
@@ -121,6 +79,8 @@ pub struct Recorder<S> {
     probed_places: Vec<(FileId, u64)>,
     probed_pages: HashSet<(i32, u64)>,
     looked_at: HashSet<FileId>,
+    /// Time of the last [`Recorder::look`].
+    last_look: u64,
     /// Number of waits and occurrences kept.
     kept: usize,
     pub events: u64,
@@ -156,6 +116,7 @@ impl<S: System> Recorder<S> {
             probed_places: Vec::new(),
             probed_pages: HashSet::new(),
             looked_at: HashSet::new(),
+            last_look: 0,
             kept: 0,
             events: 0,
             unread_policies: 0,
@@ -168,6 +129,10 @@ impl<S: System> Recorder<S> {
         let name = self.system.who(tid).map_or_else(|| "?".to_owned(), |(name, _)| name);
         self.insert(pid, tid, name, Asked::Unknown, None);
         self.sample(tid, now);
+        let before = self.system.cpu_time(tid);
+        if let Some(running) = self.threads.get_mut(&tid) {
+            running.unswitched = before.map(|before| (now, before));
+        }
     }
 
     /// Adds an executable mapping that already exists.
@@ -238,6 +203,8 @@ impl<S: System> Recorder<S> {
             occurrences: Vec::new(),
             migrations: Vec::new(),
             ended: None,
+            executed: None,
+            long_runs: Vec::new(),
             is_cut: false,
         };
         let running = Running {
@@ -250,6 +217,8 @@ impl<S: System> Recorder<S> {
             on_cpu: None,
             last_cpu: None,
             cpu_time: 0,
+            run_since: None,
+            unswitched: None,
             probes: 0,
         };
         if let Some(old) = self.threads.insert(tid, running) {
@@ -265,10 +234,16 @@ impl<S: System> Recorder<S> {
         if running.is_urgent {
             if running.thread.real_time_since.is_none() {
                 running.thread.facts = settings(&self.system, &mut self.memory, running.thread.pid, tid);
+                running.unswitched = running.unswitched.and_then(|_| Some((time, self.system.cpu_time(tid)?)));
             }
             // Records are read later than they are written, so the settings may have been read in between.
             let since = running.thread.real_time_since.get_or_insert(time);
             *since = (*since).min(time);
+            if running.on_cpu.is_some() {
+                running.begin_run(time);
+            }
+        } else {
+            running.end_run(time);
         }
         // A thread that drops its real-time policy before it ends counts as real-time.
         if running.is_urgent || running.thread.real_time_since.is_none() {
@@ -279,10 +254,17 @@ impl<S: System> Recorder<S> {
     /// Reads again the names and settings of real-time threads, since records of changes may have been lost, and the
     /// policies of all threads.
     pub fn look(&mut self, now: u64) {
+        self.last_look = now;
         let tids: Vec<i32> = self.threads.keys().copied().collect();
         for tid in tids {
             self.sample(tid, now);
             if let Some(running) = self.threads.get_mut(&tid).filter(|running| running.is_real_time()) {
+                // A thread that keeps its CPU causes no records.
+                if let Some((from, before)) = running.unswitched
+                    && let Some(cpu) = self.system.cpu_time(tid)
+                {
+                    running.ran(Run { from, to: now, cpu: cpu.saturating_sub(before) });
+                }
                 let facts = settings(&self.system, &mut self.memory, running.thread.pid, tid);
                 if facts.cpus.is_some() {
                     running.thread.facts = facts;
@@ -344,12 +326,14 @@ impl<S: System> Recorder<S> {
         self.threads.values().filter(|running| running.is_real_time()).map(|running| running.thread.tid).collect()
     }
 
-    /// Returns the thread without real-time policy that hit the most probes since the last call, and the number of
-    /// hits.
-    pub fn take_busiest(&mut self) -> Option<(String, u64)> {
-        let busiest =
-            self.threads.values().filter(|running| !running.is_real_time()).max_by_key(|running| running.probes);
-        let busiest = busiest.map(|running| (running.thread.name.clone(), running.probes));
+    /// Returns the threads without and with real-time policy that hit the most probes since the last call, each with the
+    /// number of hits.
+    pub fn take_busiest(&mut self) -> [Option<(String, u64)>; 2] {
+        let busiest = [false, true].map(|is_urgent| {
+            let kind = self.threads.values().filter(|running| running.is_real_time() == is_urgent);
+            let busiest = kind.max_by_key(|running| running.probes);
+            busiest.map(|running| (running.thread.name.clone(), running.probes))
+        });
         self.threads.values_mut().for_each(|running| running.probes = 0);
         busiest
     }
@@ -371,6 +355,7 @@ impl<S: System> Recorder<S> {
             Record::Exit { meta, tid, pid } => {
                 if let Some(mut running) = self.threads.remove(&tid) {
                     self.left(pid, &running);
+                    running.end_run(meta.time);
                     running.thread.ended = Some(meta.time);
                     // An exec that changes the user detaches the events (begin_new_exec() of fs/exec.c).
                     if self.system.is_alive(tid) {
@@ -382,7 +367,7 @@ impl<S: System> Recorder<S> {
                     self.forget_files(pid);
                 }
             }
-            Record::Comm { pid, tid, name, is_exec, .. } => {
+            Record::Comm { meta, pid, tid, name, is_exec } => {
                 let name = String::from_utf8_lossy(name).into_owned();
                 if is_exec {
                     // An exec ends the other threads of its process.
@@ -393,6 +378,9 @@ impl<S: System> Recorder<S> {
                 match self.threads.get_mut(&tid) {
                     Some(running) => running.thread.name = name,
                     None => self.insert(pid, tid, name, Asked::Unknown, None),
+                }
+                if let Some(running) = self.threads.get_mut(&tid).filter(|_| is_exec) {
+                    running.thread.executed = Some(meta.time);
                 }
             }
             Record::Mmap { pid, start, length, offset, path, .. } => {
@@ -459,7 +447,11 @@ impl<S: System> Recorder<S> {
 
     fn switched(&mut self, tid: i32, time: u64, cpu: u32, is_out: bool, is_preempted: bool) {
         let Some(running) = self.threads.get_mut(&tid) else { return };
+        running.unswitched = None;
         if is_out {
+            if !is_preempted {
+                running.end_run(time);
+            }
             if let Some(since) = running.on_cpu.take() {
                 running.cpu_time += time.saturating_sub(since);
             }
@@ -470,6 +462,7 @@ impl<S: System> Recorder<S> {
             }
         } else {
             running.on_cpu = Some(time);
+            running.begin_run(time);
             if running.last_cpu.replace(cpu).is_some_and(|last| last != cpu) && running.is_real_time() {
                 running.thread.migrations.push(time);
             }

@@ -42,6 +42,19 @@ pub struct Waited {
     pub cpu_after: u64,
 }
 
+/// CPU time from which on a run without a wait is kept, ns: kernel.sched_rt_runtime_us, after which RT throttling begins.
+pub const LONG_RUN: u64 = 950_000_000;
+
+/// A time in which a real-time thread did not wait; it may have been preempted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// CLOCK_MONOTONIC, ns.
+    pub from: u64,
+    pub to: u64,
+    /// CPU time used in it, ns.
+    pub cpu: u64,
+}
+
 /// Origin of a thread's policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked {
@@ -68,6 +81,10 @@ pub struct Thread {
     /// Times at which the thread continued on another CPU.
     pub migrations: Vec<u64>,
     pub ended: Option<u64>,
+    /// Time of the last execve(2) of this thread that was seen.
+    pub executed: Option<u64>,
+    /// Runs of at least [`LONG_RUN`].
+    pub long_runs: Vec<Run>,
     /// True if some of the thread's events were dropped because there were too many.
     pub is_cut: bool,
 }
@@ -80,6 +97,8 @@ pub struct Place {
     /// Frames, innermost first.
     pub stack: Vec<CheckFrame>,
     pub is_cut: bool,
+    /// True if the stack contains the outermost function.
+    pub is_whole: bool,
 }
 
 /// A thread that took a mutex.

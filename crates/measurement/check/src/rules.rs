@@ -21,7 +21,7 @@ pub struct Rule {
     pub sources: Vec<String>,
 }
 
-const FILES: [(&str, &str); 25] = [
+const FILES: [(&str, &str); 26] = [
     ("page-fault", include_str!("../rules/page-fault.toml")),
     ("major-fault", include_str!("../rules/major-fault.toml")),
     ("allocation", include_str!("../rules/allocation.toml")),
@@ -45,6 +45,7 @@ const FILES: [(&str, &str); 25] = [
     ("timer-slack", include_str!("../rules/timer-slack.toml")),
     ("memory-not-locked", include_str!("../rules/memory-not-locked.toml")),
     ("overrun", include_str!("../rules/overrun.toml")),
+    ("never-waits", include_str!("../rules/never-waits.toml")),
     ("order", include_str!("../rules/order.toml")),
     ("no-real-time-thread", include_str!("../rules/no-real-time-thread.toml")),
 ];

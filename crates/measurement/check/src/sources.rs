@@ -9,6 +9,9 @@ pub const IN_INTERRUPT: u64 = 0x08 | 0x10 | 0x40;
 
 /// Number of bytes of stack that are copied with every record; usually enough to find the function that is to blame.
 pub const SMALL_STACK: u32 = 2048;
+/// Number of bytes of stack that are copied with calls that are rare and often far below the program's own functions, as
+/// in dlopen(3).
+pub const RARE_STACK: u32 = 8 << 10;
 /// Number of bytes of stack in the records that are enabled for a while if the small copy was too short.
 pub const DEEP_STACK: u32 = 32 << 10;
 /// Bit that marks the tags of records with [`DEEP_STACK`].

@@ -43,6 +43,12 @@ impl Subject {
                 None => Err(format!("no process {pid}: ps -e lists the running processes")),
             },
             Subject::Cgroup(path) => {
+                if !path.join("cgroup.procs").exists() {
+                    return Err(format!(
+                        "no control group {}: give its directory, which has a file cgroup.procs; /proc/PID/cgroup names that of a process",
+                        path.display()
+                    ));
+                }
                 let mut pids = Vec::new();
                 of_group(path, &mut pids);
                 pids.retain(|pid| Live.who(*pid).is_none_or(|(_, is_kernel)| !is_kernel));
@@ -111,7 +117,11 @@ mod tests {
     fn what_is_not_there_is_refused() {
         assert!(Subject::Pid(i32::MAX).pids().is_err());
         assert!(Subject::Pid(std::process::id().cast_signed()).pids().is_ok());
-        assert!(Subject::Cgroup("/nonexistent".into()).pids().is_err());
+        let group = tempfile::tempdir().unwrap();
+        let refused = || Subject::Cgroup(group.path().to_owned()).pids().unwrap_err();
+        assert!(refused().starts_with("no control group "));
+        std::fs::write(group.path().join("cgroup.procs"), "").unwrap();
+        assert!(refused().starts_with("no process in the control group "));
         assert_eq!(program_file(&"no-such-program-anywhere".into()), None);
     }
 }

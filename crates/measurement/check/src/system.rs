@@ -39,6 +39,8 @@ pub trait System {
     /// Returns the thread that process `pid` calls `named`, which may be in another PID namespace; `None` if it cannot be
     /// determined. `known` are the threads among which it is searched.
     fn thread_of(&self, pid: i32, named: i32, known: &[i32]) -> Option<i32>;
+    /// Returns the CPU time of a thread, ns: field 1 of /proc/PID/schedstat (Documentation/scheduler/sched-stats.rst).
+    fn cpu_time(&self, tid: i32) -> Option<u64>;
     /// Returns the time, CLOCK_MONOTONIC, ns.
     fn now(&self) -> u64;
     /// Returns true if the thread exists and is not exiting.
@@ -110,6 +112,10 @@ impl System for Live {
                 && namespace(*tid).as_ref() == Some(&own)
         };
         known.iter().copied().find(is_it)
+    }
+
+    fn cpu_time(&self, tid: i32) -> Option<u64> {
+        fs::read_to_string(format!("/proc/{tid}/schedstat")).ok()?.split(' ').next()?.parse().ok()
     }
 
     fn now(&self) -> u64 {

@@ -2,7 +2,7 @@
 
 use crate::calls::What;
 use crate::judge::{Begin, Setting, judge};
-use crate::recording::{Asked, Occurrence, Place, Recording, Taker, Thread, Waited, Waker};
+use crate::recording::{Asked, Occurrence, Place, Recording, Run, Taker, Thread, Waited, Waker};
 use crate::system::{Facts, Memory};
 use punctual_cycles::{Release, Wait};
 use punctual_model::{CheckFinding, CheckFrame, State};
@@ -30,7 +30,7 @@ fn libc(function: &str) -> CheckFrame {
 }
 
 fn place(call: &str, stack: Vec<CheckFrame>) -> Place {
-    Place { call: Some(call.into()), stack, is_cut: false }
+    Place { call: Some(call.into()), stack, ..Place::default() }
 }
 
 fn memory(locked: u64, unlocked: u64) -> Option<Memory> {
@@ -70,6 +70,8 @@ fn thread() -> Thread {
         occurrences: Vec::new(),
         migrations: Vec::new(),
         ended: None,
+        executed: None,
+        long_runs: Vec::new(),
         is_cut: false,
     }
 }
@@ -322,4 +324,66 @@ fn counts_of_several_threads_are_not_those_of_the_first() {
     let findings = found(vec![one, two]);
     let found = findings.iter().find(|one| one.finding.id == "migration").unwrap();
     assert!(found.count == 21 && !found.finding.summary.contains(" times"), "{found:?}");
+}
+
+#[test]
+fn a_thread_that_never_waits_is_found_and_all_of_its_run_is_its_work() {
+    let run = Run { from: 5 * MS, to: 5_005 * MS, cpu: 4_750 * MS };
+    let occurrences = vec![at(10 * MS, What::PageFault, STEP)];
+    let busy = Thread { occurrences, waits: Vec::new(), long_runs: vec![run], ..thread() };
+    let findings = found(vec![busy]);
+    let ids: Vec<(&str, State)> = findings.iter().map(|one| (one.finding.id.as_str(), one.finding.state)).collect();
+    assert_eq!(ids, [("never-waits", State::Fail), ("page-fault", State::Fail)]);
+    let said = "control: it runs on without a wait: it used 4.75 s of CPU time in 5.00 s, made real-time in main() at app.c:40";
+    assert_eq!(findings[0].finding.summary, said);
+}
+
+#[test]
+fn a_thread_that_computes_before_its_first_cycle_starts_and_after_its_last_runs_on() {
+    let mut waits = thread().waits;
+    for waited in &mut waits {
+        let later = |time: Nanos| Nanos(time.0 + 2_000 * MS);
+        let wait = &mut waited.wait;
+        (wait.begin, wait.woken, wait.end) = (later(wait.begin), wait.woken.map(later), later(wait.end));
+    }
+    let ids = |from: u64, to: u64| {
+        let run = Run { from: from * MS, to: to * MS, cpu: (to - from) * MS };
+        let findings = found(vec![Thread { waits: waits.clone(), long_runs: vec![run], ..thread() }]);
+        findings.iter().map(|one| one.finding.id.clone()).collect::<Vec<_>>()
+    };
+    assert!(ids(0, 1_999).is_empty());
+    assert_eq!(ids(2_101, 4_000), ["never-waits"]);
+}
+
+#[test]
+fn what_was_before_the_program_is_its_start() {
+    let occurrences = vec![at(10 * MS, What::PageFault, STEP), at(20 * MS, What::PageFault, STEP)];
+    let started = Thread { occurrences, waits: Vec::new(), executed: Some(15 * MS), ..thread() };
+    assert_eq!(found(vec![started]).iter().map(|one| one.count).collect::<Vec<_>>(), [1]);
+}
+
+#[test]
+fn a_relative_sleep_is_judged_by_what_its_lengths_do() {
+    let sleeps = |is_held: bool| {
+        let (mut end, mut waits) = (0, Vec::new());
+        for (n, waited) in (1u64..).zip(thread().waits) {
+            let begin = end + 200_000 + n * 7_919 % 13 * 20_000;
+            let due = if is_held { n * MS } else { begin + 600_000 };
+            end = due + 5_000 + n * 104_729 % 11 * 4_000;
+            let (due, release) = (Some(Nanos(due)), Release::RelativeSleep);
+            let wait = Wait { begin: Nanos(begin), due, woken: due, end: Nanos(end), release, ..waited.wait };
+            waits.push(Waited { wait, ..waited });
+        }
+        let occurrences = waits.iter().map(|one| at(one.wait.begin.0, What::RelativeSleep, RELEASE)).collect();
+        let recording = recording(vec![Thread { waits, occurrences, ..thread() }]);
+        let (threads, findings) = judge(&recording, &setting());
+        let one = findings[0].finding.clone();
+        (one.id, one.state, one.summary, threads[0].cycles.as_ref().unwrap().period_ns)
+    };
+    let (id, state, summary, period) = sleeps(true);
+    assert_eq!((id.as_str(), state, period), ("sleep-until", State::Info, Some(Nanos(MS))));
+    assert!(summary.contains("its releases keep a period of 1.00 ms, in control()"), "{summary}");
+    let (id, state, summary, period) = sleeps(false);
+    assert_eq!((id.as_str(), state, period), ("relative-sleep", State::Fail, None));
+    assert!(summary.contains("a late wakeup delays all later ones"), "{summary}");
 }

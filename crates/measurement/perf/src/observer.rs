@@ -4,6 +4,7 @@ use crate::record::{self, LOST, RAW, REGS_MASK, REGS_USER, Record, SAMPLE_TYPE, 
 use punctual_uapi::{Error, PerfAttr, PerfEvent, PerfRing};
 use punctual_units::CpuList;
 use std::collections::HashMap;
+use std::ffi::CStr;
 use std::os::fd::AsFd;
 
 // Bits of `flags` of struct perf_event_attr.
@@ -54,6 +55,8 @@ pub struct Spec {
     pub stack: u32,
     /// Tag that is returned with each record of the event.
     pub tag: u32,
+    /// Filter by the fields of a tracepoint ([`PerfEvent::set_filter`]); records that it excludes are not written.
+    pub filter: Option<&'static CStr>,
 }
 
 /// The threads to observe.
@@ -209,6 +212,9 @@ impl Observer {
             }
             other => other?,
         };
+        if let Some(filter) = spec.filter {
+            event.set_filter(filter)?;
+        }
         let id = match self.has_lost_format {
             true => event.read::<3>()?[1],
             false => event.read::<2>()?[1],
@@ -225,6 +231,14 @@ impl Observer {
         self.tags.insert(id, (spec.tag, attr.sample_type));
         cpu.events.push(Opened { handle, event, buffer });
         Ok(())
+    }
+
+    /// Stops or continues the events, also of threads that inherited them.
+    pub fn enable(&mut self, handle: Handle, is_on: bool) {
+        for opened in self.cpus.iter().flat_map(|cpu| &cpu.events).filter(|opened| opened.handle == handle) {
+            // Stopping and continuing an open event cannot fail.
+            let _ = opened.event.enable(is_on);
+        }
     }
 
     /// Closes the events. Those that own a ring buffer are only stopped, because other events still write to it.
@@ -264,6 +278,12 @@ impl Observer {
             // The kernel reports the last losses only with the next record.
             false => self.lost_records + u64::from(self.was_nearly_full && self.lost_records == 0),
         }
+    }
+
+    /// Returns the number of losses of which the main buffers told so far. It is cheaper than [`Observer::lost`], and smaller
+    /// while nothing is written after a loss.
+    pub fn lost_so_far(&self) -> u64 {
+        self.lost_records
     }
 
     /// Returns descriptors for poll(2), which are readable when a buffer is a quarter full.

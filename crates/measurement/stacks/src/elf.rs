@@ -53,6 +53,12 @@ impl Elf {
         &self.path
     }
 
+    /// Returns the code from a file offset on; `None` if the file is not for x86-64.
+    pub fn code_x86_64(&self, offset: u64) -> Option<&[u8]> {
+        let is_x86_64 = self.object()?.architecture() == object::Architecture::X86_64;
+        self.data.get(usize::try_from(offset).ok().filter(|_| is_x86_64)?..)
+    }
+
     pub(crate) fn object(&self) -> Option<object::File<'_>> {
         object::File::parse(&*self.data).ok()
     }

@@ -21,6 +21,8 @@ pub struct Stack {
     pub addresses: Vec<u64>,
     /// True if the stack is longer than the copy.
     pub is_cut: bool,
+    /// True if the outermost function was reached.
+    pub is_whole: bool,
 }
 
 /// A function on a stack.
@@ -199,13 +201,18 @@ mod unwind {
                 fp,
             );
             let mut frames = self.unwinder.iter_frames(ip, start, &mut self.cache, &mut read);
-            let mut addresses = Vec::new();
-            while addresses.len() < most
-                && let Ok(Some(frame)) = frames.next()
-            {
-                addresses.push(frame.address_for_lookup());
+            let (mut addresses, mut is_whole) = (Vec::new(), false);
+            while addresses.len() < most {
+                match frames.next() {
+                    Ok(Some(frame)) => addresses.push(frame.address_for_lookup()),
+                    Ok(None) => {
+                        is_whole = true;
+                        break;
+                    }
+                    Err(_) => break,
+                }
             }
-            Stack { addresses, is_cut }
+            Stack { addresses, is_cut, is_whole }
         }
     }
 }
@@ -225,7 +232,7 @@ mod unwind {
         pub fn remove(&mut self, _: u64) {}
 
         pub fn unwind(&mut self, registers: Registers, _: &[u8], _: usize) -> Stack {
-            Stack { addresses: vec![registers.ip], is_cut: true }
+            Stack { addresses: vec![registers.ip], is_cut: true, is_whole: false }
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Ends the program and returns the result.
 
-use super::{CheckOptions, FOR_END, Session, monotonic, said, source, threads_of};
+use super::{CheckOptions, FOR_END, Session, cpu_time, monotonic, source, threads_of};
 use crate::judge::{Begin, Setting, judge, without_period};
 use crate::order::is_named;
 use crate::reaper::Reaped;
@@ -9,8 +9,8 @@ use punctual_model::{Check, Outcome, State};
 use punctual_units::Nanos;
 use rustix::event::Timespec;
 use rustix::process::Signal;
-use rustix::time::{ClockId, clock_gettime};
 use std::fs;
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::ExitStatus;
 
@@ -56,8 +56,9 @@ impl Session {
         }
         let unread = self.recorder.unread_policies;
         if unread > 0 {
+            let times = if unread == 1 { "once".to_owned() } else { format!("{unread} times") };
             let why = format!(
-                "{unread} times a policy was set for a thread that ended, or whose ID is of another PID namespace, before it could be read"
+                "{times} a policy was set for a thread that ended, or whose ID is of another PID namespace, before it could be read"
             );
             self.miss("policies of some threads", why);
         }
@@ -85,6 +86,15 @@ impl Session {
                 "allocations",
                 "no allocator was found in its files: it may be linked statically and stripped".into(),
             ),
+        }
+        self.probes.resume(&mut self.observer, self.until, true);
+        let is_partial = self.often.is_some();
+        if let Some((name, rate)) = self.often.take() {
+            let rested = Nanos(self.probes.rested / 1_000_000 * 1_000_000);
+            let why = format!(
+                "the real-time thread {name} makes {rate} of them a second and would be slowed: for {rested} they were not observed; their counts are lower bounds, and places of few are missing"
+            );
+            self.miss("all allocations", why);
         }
         if self.probes.is_withdrawn {
             let why =
@@ -150,7 +160,10 @@ impl Session {
         );
         let events = self.recorder.events;
         let recording = self.recorder.finish();
-        let (threads, findings) = judge(&recording, &setting);
+        let (threads, mut findings) = judge(&recording, &setting);
+        for one in findings.iter_mut().filter(|one| is_partial && one.finding.id == "allocation") {
+            (one.is_at_least, one.per_cycle) = (true, None);
+        }
         for thread in recording.threads.iter().filter(|thread| thread.is_cut) {
             let why = format!("{} ({}) had more events than fit in memory", thread.name, thread.tid);
             self.sources.push(source("all of a thread", Some(why)));
@@ -162,12 +175,12 @@ impl Session {
         }
         let has_real_time = threads.iter().any(|thread| thread.is_real_time);
         let has_cycles = threads.iter().any(|thread| thread.is_real_time && thread.cycles.is_some());
-        if has_real_time && !has_cycles && matches!(begin, Begin::Found) {
+        let runs_on = findings.iter().any(|one| one.finding.id == "never-waits");
+        if has_real_time && !has_cycles && !runs_on && matches!(begin, Begin::Found) {
             let why = "no real-time thread waits repeatedly, so its cycles are unknown: specify the start with --after";
             self.sources.push(source("cycles", Some(why.into())));
         }
         self.sources.sort_by_key(|source| source.missing.is_none());
-        let spent = clock_gettime(ClockId::ProcessCPUTime);
         let mut check = Check {
             outcome: Outcome::Inconclusive,
             program,
@@ -179,11 +192,21 @@ impl Session {
             sources: self.sources,
             lost,
             events,
-            own_cpu_ns: Nanos(spent.tv_sec as u64 * 1_000_000_000 + spent.tv_nsec as u64),
+            own_cpu_ns: cpu_time(),
+            own_cpu_observing_ns: self.own_cpu,
             notes,
         };
         check.outcome = outcome(&check);
         check
+    }
+}
+
+pub(super) fn said(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(0), _) => "ended".to_owned(),
+        (Some(code), _) => format!("ended with exit code {code}"),
+        (None, Some(signal)) => format!("ended by signal {signal}"),
+        (None, None) => "ended".to_owned(),
     }
 }
 

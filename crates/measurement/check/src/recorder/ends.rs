@@ -45,7 +45,10 @@ impl<S: System> Recorder<S> {
     /// Ends the recording and names the places.
     pub fn finish(mut self) -> Recording {
         let mut threads = self.ended;
-        threads.extend(self.threads.into_values().map(|running| running.thread));
+        threads.extend(self.threads.into_values().map(|mut running| {
+            running.end_run(self.last_look);
+            running.thread
+        }));
         threads.sort_by_key(|thread| (thread.pid, thread.tid));
         let locks: Vec<Vec<Taker>> = self.locks.into_values().collect();
         let mut used: HashSet<u32> = locks.iter().flatten().filter_map(|taker| taker.place).collect();

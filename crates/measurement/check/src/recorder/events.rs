@@ -268,7 +268,7 @@ impl<S: System> Recorder<S> {
 
     /// Returns the place of a sample; `call` names the call of a new place.
     fn place(&mut self, tag: u32, number: i64, sample: &Sample, call: impl FnOnce() -> Option<String>) -> u32 {
-        let (key, registers) = self.key(tag, number, sample, sample.stack);
+        let (key, registers) = self.key(tag, number, sample);
         if let Some(place) = self.index.get(&key) {
             return *place;
         }
@@ -277,14 +277,16 @@ impl<S: System> Recorder<S> {
         let stack = process.unwind(registers, sample.stack, MOST_FRAMES);
         let call = call();
         let wants_deep = stack.is_cut && sample.stack.len() >= SMALL_STACK as usize;
-        let place = Place { call, stack: Vec::new(), is_cut: stack.is_cut };
+        let place = Place { call, stack: Vec::new(), is_cut: stack.is_cut, is_whole: stack.is_whole };
         let number = self.places.len() as u32;
         self.places.push(Seen { pid, kind: tag, place, stack, wants_deep });
         self.index.insert(key, number);
         number
     }
 
-    fn key(&mut self, tag: u32, number: i64, sample: &Sample, copy: &[u8]) -> (Key, Registers) {
+    fn key(&mut self, tag: u32, number: i64, sample: &Sample) -> (Key, Registers) {
+        // Copies of any size have the same key.
+        let copy = &sample.stack[..sample.stack.len().min(SMALL_STACK as usize)];
         let regs = sample.regs.unwrap_or_default();
         let registers = Registers { ip: regs.ip, sp: regs.sp, fp: regs.fp, lr: regs.lr };
         let pid = sample.meta.pid;
@@ -300,8 +302,7 @@ impl<S: System> Recorder<S> {
             Kind::Enter => self.tags.call(sample.raw).map_or(0, |call| call.number),
             _ => 0,
         };
-        let small = &sample.stack[..sample.stack.len().min(SMALL_STACK as usize)];
-        let (key, registers) = self.key(tag, number, sample, small);
+        let (key, registers) = self.key(tag, number, sample);
         let Some(seen) = self.index.get(&key).and_then(|place| self.places.get_mut(*place as usize)) else { return };
         if !seen.wants_deep {
             return;
@@ -309,7 +310,7 @@ impl<S: System> Recorder<S> {
         if let Some(process) = self.processes.get_mut(&sample.meta.pid) {
             let stack = process.unwind(registers, sample.stack, MOST_FRAMES);
             if stack.addresses.len() >= seen.stack.addresses.len() {
-                seen.place.is_cut = stack.is_cut;
+                (seen.place.is_cut, seen.place.is_whole) = (stack.is_cut, stack.is_whole);
                 seen.stack = stack;
             }
             seen.wants_deep = false;

@@ -1,4 +1,5 @@
 use super::*;
+use crate::recording::Run;
 use crate::sources::TimerKind;
 use crate::system::Facts;
 use punctual_cycles::{Cycles, Release};
@@ -6,11 +7,12 @@ use punctual_perf::{Format, Meta, Sample, Tracepoint};
 use punctual_units::Nanos;
 use std::cell::Cell;
 
+const MS: u64 = 1_000_000;
 /// Time by which CLOCK_REALTIME is ahead of CLOCK_MONOTONIC, ns.
 const AHEAD: i64 = 1_790_000_000_000_000_000;
 
-/// A machine on which thread 8 has this priority.
-struct Fake<'a>(&'a Cell<Option<u8>>);
+/// A machine on which thread 8 has this priority, and threads have used a second more of CPU time at each reading.
+struct Fake<'a>(&'a Cell<Option<u8>>, Cell<u64>);
 
 impl System for Fake<'_> {
     fn scheduling(&self, tid: i32) -> Option<(Scheduling, bool)> {
@@ -36,6 +38,10 @@ impl System for Fake<'_> {
 
     fn now(&self) -> u64 {
         1_000
+    }
+
+    fn cpu_time(&self, _: i32) -> Option<u64> {
+        Some(self.1.replace(self.1.get() + 1_000_000_000))
     }
 
     /// A namespace in which the threads have IDs that are 5 lower.
@@ -113,7 +119,7 @@ const SETSCHEDULER: i64 = libc::SYS_sched_setscheduler as _;
 #[test]
 fn a_thread_that_gives_its_policy_up_at_its_end_was_real_time_until_then() {
     let priority = Cell::new(None);
-    let mut recorder = Recorder::new(Fake(&priority), tags());
+    let mut recorder = Recorder::new(Fake(&priority, Cell::new(0)), tags());
     recorder.add_thread(7, 8, 0);
     call(&mut recorder, WRITE, 3, 10, None, 20);
     priority.set(Some(80));
@@ -141,7 +147,7 @@ fn a_thread_that_gives_its_policy_up_at_its_end_was_real_time_until_then() {
 #[test]
 fn a_child_of_a_real_time_thread_inherits_unless_it_was_reset() {
     let priority = Cell::new(Some(80));
-    let mut recorder = Recorder::new(Fake(&priority), tags());
+    let mut recorder = Recorder::new(Fake(&priority, Cell::new(0)), tags());
     recorder.add_thread(7, 8, 0);
     // Thread 9 has no real-time policy.
     recorder.record(Record::Fork { meta: meta(50), pid: 7, tid: 9, parent: 7, parent_tid: 8 });
@@ -155,7 +161,7 @@ fn a_child_of_a_real_time_thread_inherits_unless_it_was_reset() {
 #[test]
 fn faults_of_probes_are_none_of_the_program() {
     let priority = Cell::new(Some(80));
-    let mut recorder = Recorder::new(Fake(&priority), tags());
+    let mut recorder = Recorder::new(Fake(&priority, Cell::new(0)), tags());
     recorder.add_thread(7, 8, 0);
     for address in [0x7f123u64, 0x90123] {
         let regs = punctual_perf::Regs { ip: address, ..Default::default() };
@@ -168,14 +174,14 @@ fn faults_of_probes_are_none_of_the_program() {
 #[test]
 fn a_look_that_comes_before_the_records_does_not_move_the_begin() {
     let priority = Cell::new(Some(80));
-    let mut recorder = Recorder::new(Fake(&priority), tags());
+    let mut recorder = Recorder::new(Fake(&priority, Cell::new(0)), tags());
     recorder.record(Record::Comm { meta: meta(1), pid: 7, tid: 8, name: b"app", is_exec: true });
     recorder.look(1_000);
     call(&mut recorder, WRITE, 3, 10, None, 20);
     call(&mut recorder, SETSCHEDULER, 0, 100, None, 110);
     call(&mut recorder, WRITE, 3, 200, None, 210);
     let recording = recorder.finish();
-    assert_eq!(recording.threads[0].real_time_since, Some(110));
+    assert_eq!((recording.threads[0].real_time_since, recording.threads[0].executed), (Some(110), Some(1)));
 }
 
 /// Records that the running thread sets a timer that calls function `function` of [`tags`].
@@ -220,7 +226,7 @@ fn a_process_that_ends_without_a_call_was_killed() {
 #[test]
 fn a_policy_is_of_the_thread_that_its_namespace_names() {
     let priority = Cell::new(None);
-    let mut recorder = Recorder::new(Fake(&priority), tags());
+    let mut recorder = Recorder::new(Fake(&priority, Cell::new(0)), tags());
     recorder.add_thread(7, 8, 0);
     priority.set(Some(80));
     call(&mut recorder, SETSCHEDULER, 3, 100, None, 110);
@@ -264,7 +270,7 @@ fn sleeps<S: System>(recorder: &mut Recorder<S>, from: u64, to: u64) {
 }
 
 fn urgent(priority: &Cell<Option<u8>>) -> Recorder<Fake<'_>> {
-    let mut recorder = Recorder::new(Fake(priority), tags());
+    let mut recorder = Recorder::new(Fake(priority, Cell::new(0)), tags());
     recorder.add_thread(7, 8, 0);
     recorder
 }
@@ -378,7 +384,7 @@ fn who_takes_a_mutex_without_a_protocol_is_kept() {
 #[test]
 fn a_child_of_a_thread_that_became_real_time_later_is_ordinary() {
     let priority = Cell::new(None);
-    let mut recorder = Recorder::new(Fake(&priority), tags());
+    let mut recorder = Recorder::new(Fake(&priority, Cell::new(0)), tags());
     recorder.add_thread(7, 8, 0);
     // The settings are read before the record of the earlier fork.
     priority.set(Some(80));
@@ -414,4 +420,55 @@ fn a_descriptor_is_what_it_was_opened_as() {
     }
     let whats: Vec<_> = recorder.finish().threads[0].occurrences.iter().map(|one| one.what).collect();
     assert_eq!(whats, [crate::calls::What::FileIo, crate::calls::What::FileIo]);
+}
+
+#[test]
+fn a_run_lasts_from_wait_to_wait_and_preemption_does_not_end_it() {
+    let priority = Cell::new(Some(80));
+    let mut recorder = urgent(&priority);
+    let switch = |recorder: &mut Recorder<_>, at: u64, is_out: bool, is_preempted: bool| {
+        recorder.record(Record::Switch { meta: meta(at), is_out, is_preempted });
+    };
+    switch(&mut recorder, 100 * MS, false, false);
+    switch(&mut recorder, 600 * MS, true, false);
+    switch(&mut recorder, 700 * MS, false, false);
+    switch(&mut recorder, 1_600 * MS, true, true);
+    switch(&mut recorder, 1_700 * MS, false, false);
+    recorder.look(1_800 * MS);
+    let runs = &recorder.finish().threads[0].long_runs;
+    assert_eq!(runs, &[Run { from: 700 * MS, to: 1_800 * MS, cpu: 1_000 * MS }]);
+}
+
+#[test]
+fn a_thread_that_keeps_its_cpu_while_it_is_observed_runs() {
+    let priority = Cell::new(Some(80));
+    let mut recorder = urgent(&priority);
+    recorder.look(900);
+    recorder.look(1_900);
+    assert_eq!(recorder.finish().threads[0].long_runs, [Run { from: 0, to: 1_900, cpu: 2_000 * MS }]);
+}
+
+#[test]
+fn a_run_ends_with_the_policy() {
+    let priority = Cell::new(Some(80));
+    let mut recorder = urgent(&priority);
+    recorder.record(Record::Switch { meta: meta(100), is_out: false, is_preempted: false });
+    priority.set(None);
+    call(&mut recorder, SETSCHEDULER, 0, 1_099 * MS, None, 1_100 * MS);
+    recorder.look(5_000 * MS);
+    assert_eq!(recorder.finish().threads[0].long_runs, [Run { from: 100, to: 1_100 * MS, cpu: 1_100 * MS - 100 }]);
+}
+
+#[test]
+fn hits_of_probes_are_counted_by_kind_of_thread_since_the_last_call() {
+    let priority = Cell::new(Some(80));
+    let mut recorder = urgent(&priority);
+    recorder.add_thread(7, 9, 0);
+    for tid in [8, 9, 8, 8, 9] {
+        let hit = Sample { meta: Meta { tid, ..meta(50) }, ..Sample::default() };
+        recorder.record(Record::Sample(crate::sources::PROBES, hit));
+    }
+    let busiest = |hits: u64| Some(("app".to_owned(), hits));
+    assert_eq!(recorder.take_busiest(), [busiest(2), busiest(3)]);
+    assert_eq!(recorder.take_busiest(), [busiest(0), busiest(0)]);
 }

@@ -43,7 +43,9 @@ fn case(names: &mut Names, group: &str, one: &CheckFinding) -> Case {
     let rate = one.per_cycle.map(|rate| format!(", {rate:.2} per cycle")).unwrap_or_default();
     let worst = one.worst_ns.map(|worst| format!(", worst {worst}")).unwrap_or_default();
     let fix = one.finding.fix.as_ref().map(|fix| format!(". Instead: {fix}")).unwrap_or_default();
-    let sentence = format!("{}: {} times{rate}{worst}{fix}", one.finding.summary, one.count);
+    let times = if one.count == 1 { "once".to_owned() } else { format!("{} times", one.count) };
+    let least = if one.is_at_least { "at least " } else { "" };
+    let sentence = format!("{}: {least}{times}{rate}{worst}{fix}", one.finding.summary);
     let place = one.place.as_ref().and_then(|place| place.function.as_deref()).unwrap_or_default();
     let path = names.path(vec![group.to_owned(), slug(&format!("{} {} {place}", one.finding.id, one.thread))]);
     Case { path, title: format!("{} in {}", one.finding.id, one.thread), outcome, sentence }
@@ -71,6 +73,7 @@ mod tests {
             thread: "control".into(),
             tids: vec![8],
             count: 3,
+            is_at_least: false,
             per_cycle: None,
             worst_ns: None,
             is_in_cycle: true,
@@ -91,6 +94,7 @@ mod tests {
             lost: 0,
             events: 0,
             own_cpu_ns: Nanos(0),
+            own_cpu_observing_ns: Nanos(0),
             notes: Vec::new(),
         }
     }

@@ -22,13 +22,13 @@ pub fn check_html(check: &Check) -> String {
     );
     let (open, quiet): (Vec<&CheckFinding>, Vec<&CheckFinding>) =
         check.findings.iter().partition(|one| one.finding.state != State::Info && !one.is_known);
-    let threads: Vec<String> = check.threads.iter().map(thread).collect();
+    let threads: Vec<String> = check.threads.iter().map(|one| thread(check, one)).collect();
     let seen: Vec<String> = check.sources.iter().filter(|s| s.missing.is_none()).map(|s| s.name.clone()).collect();
     let mut observed = remarks(check);
     observed.push(format!("Sources: {}.", seen.join(", ")));
     let sections = [
-        ("findings", "Findings", open.iter().map(|one| row(one)).collect::<String>()),
-        ("other", "Known or informative", quiet.iter().map(|one| row(one)).collect()),
+        ("findings", "Findings", open.iter().map(|one| row(check, one)).collect::<String>()),
+        ("other", "Known or informative", quiet.iter().map(|one| row(check, one)).collect()),
         ("threads", "Threads", list("", &threads)),
         ("observed", "Observed", list("", &observed)),
     ];
@@ -36,7 +36,7 @@ pub fn check_html(check: &Check) -> String {
     document(&format!("punctual check: {}", check.program), &front, &sections, "")
 }
 
-fn row(one: &CheckFinding) -> String {
+fn row(check: &Check, one: &CheckFinding) -> String {
     let (class, mark) = match one.finding.state {
         State::Fail if !one.is_known => ("fail", "✖ FAIL"),
         State::Warn if !one.is_known => ("open", "! WARN"),
@@ -54,7 +54,7 @@ fn row(one: &CheckFinding) -> String {
     format!(
         "<h3><span class=\"chip {class}\">{mark}</span> {}</h3><p>{}<p class=\"quiet\"><code>{}</code>, {severity}. {}{fix}{stack}",
         prose(&one.finding.summary),
-        prose(&words::stopped(&words::capital(&amount(one)))),
+        prose(&words::stopped(&words::capital(&amount(check, one)))),
         esc(&one.finding.id),
         prose(&one.finding.why),
     )

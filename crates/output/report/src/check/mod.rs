@@ -14,7 +14,7 @@ use punctual_model::{Check, CheckFinding, CheckFrame, CheckThread, State};
 use punctual_units::Nanos;
 
 /// Formats the frequency of a finding, for example `1,000 times, 1.0 per cycle, worst 213 µs`.
-fn amount(one: &CheckFinding) -> String {
+fn amount(check: &Check, one: &CheckFinding) -> String {
     let times = match one.count {
         1 => "once".to_owned(),
         n => format!("{} times", count(n)),
@@ -23,8 +23,14 @@ fn amount(one: &CheckFinding) -> String {
     let worst = one.worst_ns.map(|worst| format!(", worst {worst}")).unwrap_or_default();
     let threads = if one.tids.len() > 1 { format!(", in {} threads", one.tids.len()) } else { String::new() };
     let known = if one.is_known { ", in the baseline" } else { "" };
-    let outside = if one.is_in_cycle { "" } else { ", outside of its cycles" };
-    format!("{times}{rate}{worst}{threads}{outside}{known}")
+    let has_cycles = |thread: &CheckThread| one.tids.contains(&thread.tid) && thread.cycles.is_some();
+    let outside = match one.is_in_cycle {
+        true => "",
+        false if check.threads.iter().any(has_cycles) => ", outside of its cycles",
+        false => ", its cycles are unknown",
+    };
+    let least = if one.is_at_least { "at least " } else { "" };
+    format!("{least}{times}{rate}{worst}{threads}{outside}{known}")
 }
 
 fn rate_text(rate: f64) -> String {
@@ -57,15 +63,15 @@ fn place(frame: &CheckFrame) -> String {
 }
 
 /// Formats a thread, for example `control FIFO 80: absolute sleep every 1.00 ms …`.
-fn thread(one: &CheckThread) -> String {
+fn thread(check: &Check, one: &CheckThread) -> String {
     let policy = one.scheduling.map_or_else(|| "unknown policy".to_owned(), |scheduling| scheduling.to_string());
     let head = format!("{} ({}) {policy}", one.name, one.tid);
     let Some(cycles) = &one.cycles else {
-        // Only the waits of real-time threads are recorded.
-        let why = if one.is_real_time {
-            "no cycles: it does not wait repeatedly at any place"
-        } else {
-            "not real-time, not examined"
+        // The waits of threads that are not real-time are not recorded.
+        let why = match (one.is_real_time, check.lost) {
+            (true, 0) => "no cycles: it does not wait repeatedly at any place",
+            (true, _) => "no cycles found, but events were lost",
+            (false, _) => "not real-time, not examined",
         };
         return format!("{head}: {why}");
     };
@@ -76,7 +82,7 @@ fn thread(one: &CheckThread) -> String {
                 cycles.skipped.filter(|n| *n > 0).map(|n| format!(", {} skipped", count(n))).unwrap_or_default();
             format!(" every {period}, jitter {jitter} (largest {most}){skipped}")
         }
-        _ => ", not periodic".to_owned(),
+        _ => ", no fixed period".to_owned(),
     };
     let other = cycles.ambiguous_with.as_ref().map(|frame| format!("; it may also be released in {}", place(frame)));
     format!(
@@ -123,11 +129,12 @@ fn missing(check: &Check) -> impl Iterator<Item = String> {
 /// Lists further facts about the check.
 fn remarks(check: &Check) -> Vec<String> {
     let lost = if check.lost > 0 { format!(", {} lost", count(check.lost)) } else { String::new() };
-    let share = check.own_cpu_ns.0 as f64 / check.duration_ns.0.max(1) as f64 * 100.0;
+    let share = check.own_cpu_observing_ns.0 as f64 / check.duration_ns.0.max(1) as f64 * 100.0;
+    let around = Nanos(check.own_cpu_ns.0.saturating_sub(check.own_cpu_observing_ns.0));
     let mut out = vec![
         format!("Real-time work begins with {}.", check.real_time_from),
         format!(
-            "The program {}; {} events{lost}; the check itself used {share:.1} % of a CPU.",
+            "The program {}; {} events{lost}; the check itself used {share:.1} % of a CPU meanwhile, and {around} of CPU time before and after.",
             check.ended,
             count(check.events)
         ),

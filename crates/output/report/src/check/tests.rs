@@ -25,6 +25,7 @@ fn finding(n: u32, name: &str) -> CheckFinding {
         thread: name.into(),
         tids: vec![8],
         count: 1_234,
+        is_at_least: false,
         per_cycle: Some(0.25),
         worst_ns: Some(Nanos(12_345)),
         is_in_cycle: true,
@@ -70,6 +71,7 @@ fn check(findings: Vec<CheckFinding>) -> Check {
         lost: 0,
         events: 100,
         own_cpu_ns: Nanos(1),
+        own_cpu_observing_ns: Nanos(1),
         notes: vec!["attached while it ran".into()],
     }
 }
@@ -82,7 +84,7 @@ fn the_summary_fits_a_terminal_and_the_rest_is_in_full() {
     assert!(lines.len() <= SUMMARY_LINES && lines.iter().all(|line| line.chars().count() <= 80), "{brief}");
     assert!(brief.starts_with("FAIL ./app: 29 findings in 1 real-time thread, 9,999 cycles in 10.0 s"), "{brief}");
     for part in [
-        "step (loop.c:1): 1,234 times, 0.25 per cycle, worst 12.3 µs",
+        "in step() at loop.c:1: 1,234 times, 0.25 per cycle, worst 12.3 µs",
         "more findings",
         "NOT OBSERVED   wakeups",
         "--explain page-fault",
@@ -96,6 +98,45 @@ fn the_summary_fits_a_terminal_and_the_rest_is_in_full() {
         assert!(full.contains(part), "{part}: {full}");
     }
     assert!(check_text(&all, CheckListing::Cycles, TextStyle::default()).contains("released by absolute sleep"));
+}
+
+#[test]
+fn warnings_of_a_rule_are_one_line_and_the_places_where_threads_are_made_are_said() {
+    let warning = |n: u32| {
+        let mut one = CheckFinding { is_in_cycle: false, per_cycle: None, ..finding(n, "control") };
+        one.finding.state = State::Warn;
+        one
+    };
+    let mut lock = finding(40, "control");
+    lock.finding.summary = "control: memory is not locked: 8 KiB, made real-time in main() at app.c:40".into();
+    let all = check((1..30).map(warning).chain([lock]).collect());
+    let brief = check_text(&all, CheckListing::Brief, TextStyle { width: 200, ..TextStyle::default() });
+    for part in ["outside of its cycles; also at 28 other places", "made real-time in main() at app.c:40: 1,234 times"]
+    {
+        assert!(brief.contains(part), "{part}: {brief}");
+    }
+    assert!(!brief.contains("more finding"), "{brief}");
+    let unknown = Check { threads: Vec::new(), ..check(vec![warning(1)]) };
+    assert!(check_text(&unknown, CheckListing::Full, TextStyle::default()).contains("its cycles are unknown"));
+}
+
+#[test]
+fn the_share_of_a_cpu_is_that_of_the_observation() {
+    let short = Check {
+        duration_ns: Nanos(10_000_000),
+        own_cpu_ns: Nanos(100_000_000),
+        own_cpu_observing_ns: Nanos(500_000),
+        ..check(Vec::new())
+    };
+    let text = check_text(&short, CheckListing::Full, TextStyle { width: 200, ..TextStyle::default() });
+    assert!(text.contains("used 5.0 % of a CPU meanwhile, and 99.5 ms of CPU time before and after"), "{text}");
+}
+
+#[test]
+fn a_count_of_a_part_of_the_time_is_a_lower_bound() {
+    let sampled = CheckFinding { is_at_least: true, per_cycle: None, ..finding(1, "control") };
+    let text = check_text(&check(vec![sampled]), CheckListing::Brief, TextStyle::default());
+    assert!(text.contains("in step() at loop.c:1: at least 1,234 times, worst"), "{text}");
 }
 
 #[test]

@@ -35,7 +35,7 @@ pub fn check_text(check: &Check, listing: CheckListing, style: TextStyle) -> Str
         CheckListing::Full => full(&mut page, check),
         CheckListing::Cycles => {
             page.heading("Cycles");
-            check.threads.iter().for_each(|one| page.tagged("  ", Tint::Plain, &thread(one)));
+            check.threads.iter().for_each(|one| page.tagged("  ", Tint::Plain, &thread(check, one)));
             unseen(&mut page, check);
         }
     }
@@ -46,20 +46,27 @@ fn brief(page: &mut Page, check: &Check) {
     page.gap();
     let shown: Vec<&CheckFinding> = check.findings.iter().filter(|one| one.finding.state != State::Info).collect();
     let most = (SUMMARY_LINES - BESIDE) / 2;
-    for one in shown.iter().take(most) {
-        // The place is left out here, because it has its own line, on which it is not truncated.
-        let summary = one.finding.summary.as_str();
-        let what = one.place.as_ref().and_then(|_| Some(summary.rsplit_once(", in ")?.0)).unwrap_or(summary);
+    let (groups, mut count) = (grouped(&shown), 0);
+    for group in groups.iter().take(most) {
+        let Some(one) = group.first() else { continue };
+        count += group.len();
+        let others = group.len() - 1;
+        // The place has its own line, on which it is not truncated.
+        let (what, at) = parts(one);
         page.beside(&tag(one), tint(one), what);
-        let at = one.place.as_ref().map(|frame| format!("{}: ", place(frame))).unwrap_or_default();
-        page.beside("               ", Tint::Plain, &format!("{at}{}", amount(one)));
+        let also = if others > 0 {
+            format!("; also at {}", plural(others as u64, "other place", "other places"))
+        } else {
+            String::new()
+        };
+        page.beside("               ", Tint::Plain, &format!("{at}{}{also}", amount(check, one)));
     }
-    if let Some(more) = shown.len().checked_sub(most).filter(|more| *more > 0) {
+    if let Some(more) = shown.len().checked_sub(count).filter(|more| *more > 0) {
         page.row(Tint::Plain, &format!("and {}", plural(more as u64, "more finding", "more findings")));
     }
     if shown.is_empty() {
         for one in check.threads.iter().filter(|one| one.is_real_time).take(most) {
-            page.beside("  ", Tint::Plain, &thread(one));
+            page.beside("  ", Tint::Plain, &thread(check, one));
         }
     }
     for what in missing(check).take(2) {
@@ -74,11 +81,37 @@ fn brief(page: &mut Page, check: &Check) {
     }
 }
 
+/// Groups the violations of one rule by one thread outside of its cycles; of each group the most frequent is the first.
+fn grouped<'a>(findings: &[&'a CheckFinding]) -> Vec<Vec<&'a CheckFinding>> {
+    let mut groups: Vec<Vec<&CheckFinding>> = Vec::new();
+    for one in findings {
+        let is_alike = |other: &CheckFinding| {
+            let key = |one: &CheckFinding| (one.finding.state, one.is_in_cycle, one.is_known, one.tids.clone());
+            !one.is_in_cycle && key(one) == key(other) && one.finding.id == other.finding.id
+        };
+        match groups.iter_mut().find(|group| group.first().is_some_and(|first| is_alike(first))) {
+            Some(group) => group.push(one),
+            None => groups.push(vec![one]),
+        }
+    }
+    groups
+}
+
+/// Splits a summary into what was found, and its place with a colon.
+fn parts(one: &CheckFinding) -> (&str, String) {
+    let summary = one.finding.summary.as_str();
+    let found = [", in ", ", made real-time in ", ", created in "].iter().filter_map(|how| summary.rfind(how)).max();
+    match found.filter(|_| one.place.is_some()) {
+        Some(at) => (&summary[..at], format!("{}: ", &summary[at + 2..])),
+        None => (summary, String::new()),
+    }
+}
+
 fn full(page: &mut Page, check: &Check) {
     for one in &check.findings {
         page.gap();
         page.tagged(&tag(one), tint(one), &one.finding.summary);
-        page.tagged("               ", Tint::Plain, &amount(one));
+        page.tagged("               ", Tint::Plain, &amount(check, one));
         let stack: Vec<String> = one.stack.iter().map(place).collect();
         for (n, frame) in stack.iter().enumerate() {
             page.tagged(if n == 0 { "        stack: " } else { "               " }, Tint::Plain, frame);
@@ -92,7 +125,7 @@ fn full(page: &mut Page, check: &Check) {
         }
     }
     page.heading("Threads");
-    check.threads.iter().for_each(|one| page.tagged("  ", Tint::Plain, &thread(one)));
+    check.threads.iter().for_each(|one| page.tagged("  ", Tint::Plain, &thread(check, one)));
     unseen(page, check);
     page.heading("Observed");
     remarks(check).iter().for_each(|remark| page.tagged("  ", Tint::Plain, remark));
