@@ -47,7 +47,11 @@ impl Needs {
             Command::References(args) => Some(Needs { reads: args.files(), ..Needs::default() }),
             // Without a file the command examines this machine.
             Command::Explain(args) if !args.hardware => {
-                let reads = vec![args.file.clone()?];
+                let file = args.file.as_ref()?;
+                // The facts beside a trace of a run, and the run.
+                let run = file.parent().and_then(Path::parent).filter(|run| run.join("run.json").is_file());
+                let beside = [file.with_extension("json")].into_iter().chain(run.map(Path::to_owned));
+                let reads = beside.chain([file.clone()]).collect();
                 Some(Needs { reads, files: files(&[&args.html, &args.perfetto, &args.bundle]), ..Needs::default() })
             }
             Command::Watch(args) => Some(Needs { reads: vec![args.shown()?.to_owned()], ..Needs::default() }),

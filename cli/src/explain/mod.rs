@@ -17,7 +17,7 @@ use crate::finish::{Answer, finish};
 use crate::refusal::Refusal;
 use crate::terminal;
 use args::ExplainArgs;
-use punctual_model::ExplainResult;
+use punctual_model::{ExplainResult, Explanation};
 use punctual_report::{self as report, TextStyle};
 use punctual_units::Nanos;
 use std::process::ExitCode;
@@ -37,7 +37,8 @@ fn answer(args: &ExplainArgs, started: Nanos) -> Result<Answer, Refusal> {
         Some(path) => trace::found(args, path).map_err(Refusal::usage)?,
     };
     export::files(args, &found).map_err(Refusal::environment)?;
-    let answered = !found.explanation.victims.is_empty() || found.explanation.answer.is_some();
+    let Explanation { victims, answer, moments, .. } = &found.explanation;
+    let answered = !victims.is_empty() || answer.is_some() || !moments.is_empty();
     let none = if answered { 0 } else { exit::INCONCLUSIVE };
     let result = || ExplainResult {
         explanation: &found.explanation,

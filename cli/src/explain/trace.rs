@@ -2,7 +2,9 @@
 
 use super::args::ExplainArgs;
 use super::found::Found;
-use punctual_explain::{ExplainOptions, Facts};
+use punctual_explain::{ExplainOptions, Explanation, Facts, Victims};
+use punctual_model::Capture;
+use punctual_report as report;
 use punctual_trace::{self as trace, Source};
 use std::fs::File;
 use std::io::Read;
@@ -14,13 +16,22 @@ pub fn found(args: &ExplainArgs, path: &Path) -> Result<Found, String> {
     if stdin && (args.timeline || args.html.is_some() || args.perfetto.is_some() || args.bundle.is_some()) {
         return Err("a timeline reads the trace twice: name a file instead of -".to_owned());
     }
-    let options = ExplainOptions { facts: facts(path), ..args.options() };
+    let window = (!stdin).then(|| punctual_analyse::capture_beside(path)).flatten();
+    let (moments, late) = (window.as_ref().map(report::moments).unwrap_or_default(), window.as_ref().and_then(late));
+    let mut options = ExplainOptions { facts: facts(path), ..args.options() };
+    if let (Victims::Measuring, Some(tid)) = (&options.victims, late) {
+        options.victims = Victims::Tid(tid);
+    }
     let mut source = match stdin {
         true => trace::open_text(std::io::stdin(), trace::Options::default()).map_err(|e| format!("-: {e}"))?,
         false => open(path)?,
     };
     let facts = options.facts.clone();
-    let explanation = punctual_explain::explain(source.as_mut(), options);
+    let mut explanation = Explanation { moments, ..punctual_explain::explain(source.as_mut(), options) };
+    if let Some(window) = window.and_then(|capture| capture.application).filter(|_| args.cycle) {
+        // These were accounted for from all events, of which a window has only the last ones.
+        explanation.cycles = window.cycles.into_iter().flatten().collect();
+    }
     let format = source.info().format.name().to_owned();
     let timelines = match args.timeline || args.html.is_some() {
         true => punctual_explain::timelines(open(path)?.as_mut(), &explanation.victims, facts),
@@ -31,6 +42,13 @@ pub fn found(args: &ExplainArgs, path: &Path) -> Result<Found, String> {
     let places =
         explanation.victims.iter().map(|victim| victim.moments.map_or_else(String::new, |m| at(m.t0_ns))).collect();
     Ok(Found { explanation, timelines, places, format, name, trace, code: None })
+}
+
+/// Returns the thread whose lateness is the reason why a window of an application's events was kept.
+fn late(capture: &Capture) -> Option<i32> {
+    let window = capture.application.as_ref()?;
+    let of_cycle = || window.cycles.iter().flatten().map(|cycle| cycle.tid).next();
+    window.late.iter().find_map(|late| late.tid).or_else(of_cycle)
 }
 
 /// Formats a time in seconds, with as many digits as traces have.

@@ -89,3 +89,49 @@ fn files_are_new_and_whole() {
     assert_eq!(std::fs::read(&trace).unwrap(), binary);
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2);
 }
+
+/// The other threads of a window may have been woken late as well; the window was kept because of one.
+#[test]
+fn a_kept_window_leads_with_the_moment_for_which_it_was_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("1-watch-late-1.dat");
+    std::fs::copy(fixture("g612.dat"), &file).unwrap();
+    let note = |tid: u32, by: Value| {
+        let mut late = serde_json::json!({
+            "by": "claim", "at_mono_ns": 7_000_000_000u64, "thread": "control", "tid": tid, "name": null, "claim": null,
+            "value_ns": null, "release_mono_ns": null, "is_open": false
+        });
+        late.as_object_mut().unwrap().extend(by.as_object().unwrap().clone());
+        let cycle = serde_json::json!({
+            "tid": tid, "comm": "control", "policy": "FIFO", "prio": 50, "cpu": 1, "release_ns": 6_000_000_000u64,
+            "length_ns": 1_000_000_000, "ran_ns": 1_000_000_000, "delays": [], "blocked": [],
+            "verdict": "CPU1 cycle of 1.00 s: ran 1.00 s (100 %)"
+        });
+        let note = serde_json::json!({
+            "phase": "1-watch", "file": "traces/1-watch-late-1.dat", "from_mono_ns": 6_980_000_000u64,
+            "to_mono_ns": 7_000_000_000u64, "late": [], "overwritten": [], "policies": {}, "fair_server": null,
+            "throttled": null, "application": { "late": [late], "cycles": [cycle] }
+        });
+        std::fs::write(file.with_extension("json"), note.to_string()).unwrap();
+    };
+    let file = file.to_str().unwrap();
+    let claim = serde_json::json!({ "claim": "response(control) < 800us", "value_ns": 1_000_000_000 });
+    note(999_999, claim);
+    let output = explain(&[file]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let led = "7.000000: response(control) < 800us: 1.00 s: CPU1 cycle of 1.00 s: ran 1.00 s (100 %); it began 980 ms \
+               before these events: watch --keep with a longer time keeps all of it";
+    assert!(output.status.success() && text.starts_with(led), "{text}");
+    assert!(!text.contains("multipathd"), "{text}");
+    // The wakeups that follow are those of the late thread.
+    let document: Value = serde_json::from_slice(&explain(&[file, "--json"]).stdout).unwrap();
+    assert_eq!(document["result"]["victims"].as_array().unwrap().len(), 0);
+    assert_eq!(document["result"]["moments"].as_array().unwrap().len(), 1);
+    let all = String::from_utf8(explain(&[file, "--all-rt", "--full"]).stdout).unwrap();
+    assert!(all.starts_with("7.000000: response") && all.contains("multipathd (RT 99, pid 244) ran"), "{all}");
+    note(999_999, serde_json::json!({ "by": "program", "name": "axis" }));
+    let text = String::from_utf8(explain(&[file, "--cycle"]).stdout).unwrap();
+    assert!(text.starts_with("7.000000: control said it is late (axis): CPU1 cycle of 1.00 s"), "{text}");
+    assert!(text.contains("Longest cycles\n  - CPU1 cycle of 1.00 s: ran 1.00 s (100 %)\n"), "{text}");
+}

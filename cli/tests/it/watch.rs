@@ -294,16 +294,55 @@ fn the_events_before_a_late_application_are_kept_and_explained() {
     assert!(app["cycles"][0]["cycles"].as_u64() > Some(100) && app["is_proposed"] == true, "{app}");
     let of = |line: &&Value| line["late"]["by"] == "claim" && line["trace"].is_string();
     let kept = shown["result"]["lines"].as_array().unwrap().iter().find(of).unwrap();
-    let run = out.join(kept["segment"].as_str().unwrap());
-    let trace = run.join(kept["trace"].as_str().unwrap());
+    let segment = out.join(kept["segment"].as_str().unwrap());
+    let trace = segment.join(kept["trace"].as_str().unwrap());
     let note: Value = serde_json::from_slice(&fs::read(trace.with_extension("json")).unwrap()).unwrap();
     let (from, to) = (note["from_mono_ns"].as_u64().unwrap(), note["to_mono_ns"].as_u64().unwrap());
     assert!((20_000_000..40_000_000).contains(&(to - from)) && note["overwritten"] == serde_json::json!([]), "{note}");
     let (code, explained, errors) = crate::common::run(&["explain", trace.to_str().unwrap()]);
-    assert!(code == 0, "{explained}{errors}");
+    assert!(code == 0 && explained.contains("late(python3) = 0: "), "{explained}{errors}");
+    let (_, text, _) = run(&["watch", "--status", out.to_str().unwrap()]);
+    assert!(
+        text.contains("late(python3) = 0: ") && text.contains("a signal said it is late: 1 moment from "),
+        "{text}"
+    );
     send(&child, Signal::TERM);
     let (code, text, err) = answer(child.wait_with_output().unwrap());
     assert!(code == 143 && text.contains("Application:") && err.contains("watches the cycles of"), "{text}{err}");
     // The run of an application can be read as well.
-    common::shown(&run);
+    common::shown(&segment);
+}
+
+/// What is late while the disk is full is explained, counted, and shown at the end.
+#[test]
+#[ignore = "live: root, tracefs, python3, timing"]
+fn windows_that_a_full_disk_refuses_are_counted_and_their_moments_explained() {
+    let _alone = alone();
+    let (place, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=4m", "none"]).arg(place.path()).status();
+    if !mounted.is_ok_and(|status| status.success()) {
+        return eprintln!("not tested: mounting a small tmpfs needs root");
+    }
+    let (out, program) = (place.path().join("w"), other.path().join("late.py"));
+    let textfile = other.path().join("watch.prom");
+    fs::write(&program, LATE).unwrap();
+    let app = format!("exec python3 {}", program.display());
+    let words = ["--keep", "20ms", "--duration", "3min", "--textfile", textfile.to_str().unwrap(), "--app", &app];
+    let child = watch(&out, &words).spawn().unwrap();
+    until("something is measured", || state(&out)["application"]["cycles"][0]["cycles"].as_u64() > Some(10));
+    let _full = fs::write(place.path().join("filler"), vec![0u8; 8 << 20]);
+    // A cycle is late every 3 s. A signal is a moment of its own, whatever else happens.
+    std::thread::sleep(Duration::from_secs(7));
+    send(&child, Signal::USR1);
+    std::thread::sleep(Duration::from_secs(1));
+    send(&child, Signal::TERM);
+    let (code, text, err) = answer(child.wait_with_output().unwrap());
+    let unmounted = Command::new("umount").arg("-l").arg(place.path()).status().unwrap();
+    assert!(unmounted.success() && code == 143, "{code} {text}{err}");
+    assert!(text.contains("could not be saved (a full disk, or files that were removed)"), "{text}{err}");
+    assert!(text.contains("a signal said it is late: CPU") && text.contains("could not be written"), "{text}{err}");
+    let metrics = fs::read_to_string(&textfile).unwrap();
+    let metric = "punctual_watch_application_windows_unsaved_total ";
+    let unsaved = metrics.lines().find_map(|line| line.strip_prefix(metric)?.parse::<u64>().ok());
+    assert!(unsaved >= Some(1), "{metrics}");
 }

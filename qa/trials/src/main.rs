@@ -41,6 +41,7 @@ mod tune;
 mod unchanged;
 mod verdict;
 mod watch;
+mod without;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -76,6 +77,7 @@ enum Trial {
     KillFix(kill_fix::Wanted),
     Fuzz(fuzz::Wanted),
     Watch(watch::Wanted),
+    Without(without::Wanted),
     Lab(lab::Wanted),
     Boots(boots::Wanted),
     Deploy(deploy::Wanted),
@@ -113,6 +115,7 @@ impl Trial {
             Trial::KillFix(wanted) => kill_fix::run(&wanted),
             Trial::Fuzz(wanted) => fuzz::run(&wanted),
             Trial::Watch(wanted) => watch::run(&wanted),
+            Trial::Without(wanted) => without::run(&wanted),
             Trial::Lab(wanted) => lab::run(&wanted),
             Trial::Boots(wanted) => boots::run(wanted),
             Trial::Deploy(wanted) => deploy::run(wanted),

@@ -9,7 +9,7 @@
 
 mod traces;
 
-pub use traces::{Known, explain_capture, explain_captures, facts_beside};
+pub use traces::{Known, capture_beside, explain_capture, explain_captures, facts_beside};
 
 use punctual_directory::Dir;
 use punctual_model::{Claim, Recording};

@@ -114,14 +114,18 @@ fn known(late: &LateWakeup, recording: &Recording) -> Known {
     }
 }
 
+/// Returns what is known of a trace of a run from the JSON file beside it; `None` if there is no such file, or it belongs
+/// to another trace.
+pub fn capture_beside(path: &Path) -> Option<Capture> {
+    let text = std::fs::read(path.with_extension("json")).ok()?;
+    let capture: Capture = serde_json::from_slice(&text).ok()?;
+    (Path::new(&capture.file).file_name() == path.file_name()).then_some(capture)
+}
+
 /// Returns facts about a trace of a run, from the JSON file beside it; `None` if there is no such file, or it belongs
 /// to another trace.
 pub fn facts_beside(path: &Path) -> Option<Facts> {
-    let text = std::fs::read(path.with_extension("json")).ok()?;
-    let capture: Capture = serde_json::from_slice(&text).ok()?;
-    if Path::new(&capture.file).file_name() != path.file_name() {
-        return None;
-    }
+    let capture = capture_beside(path)?;
     let recording = path.parent().and_then(Path::parent).and_then(|root| punctual_rundir::read(root).ok());
     let worst = capture.late.iter().max_by_key(|late| late.latency_ns);
     let known = recording.zip(worst).map(|(recording, late)| known(late, &recording)).unwrap_or_default();

@@ -4,7 +4,8 @@
 //! The time that it took is left out of every cycle of the run. The longest response of another run of the same length
 //! is a random variable: its limits come from the largest of these responses, as for the maximum of exponential tails.
 
-use punctual_model::{AppCounterfactual, AppCycles, AppThread, AppValue, AppWithout, Application, Recording};
+use crate::margin::is_timed;
+use punctual_model::{AppCounterfactual, AppCycles, AppThread, AppValue, AppWithout, Application, Blocked, Recording};
 use punctual_units::Nanos;
 use std::collections::BTreeMap;
 
@@ -33,15 +34,19 @@ pub(crate) fn counterfactuals(recording: &Recording) -> Vec<AppCounterfactual> {
 
 fn of_thread<'a>(recording: &Recording, application: &'a Application, thread: &AppThread) -> Vec<AppCounterfactual> {
     let own: Vec<&'a AppCycles> = application.cycles.iter().filter(|cycles| cycles.thread == thread.name).collect();
-    let mut named: BTreeMap<(&str, Option<i32>), &AppWithout> = BTreeMap::new();
+    // Threads of one name that are not measured are left out together: under each load, they may be others.
+    let is_measured = |tid: &i32| application.threads.iter().any(|thread| thread.tid == *tid);
+    let key = |one: &'a AppWithout| (one.name.as_str(), one.tid.is_some(), one.tid.filter(is_measured));
+    let mut named: BTreeMap<(&str, bool, Option<i32>), &AppWithout> = BTreeMap::new();
     for one in own.iter().flat_map(|cycles| &cycles.without) {
-        named.entry((&one.name, one.tid)).or_insert(one);
+        named.entry(key(one)).or_insert(one);
     }
+    let value = AppValue::Response(thread.name.clone());
+    let mut phases = recording.run.phases.iter().filter(|phase| phase.value.as_ref() == Some(&value));
+    let is_whole = phases.all(|phase| phase.problems.is_empty());
     let seen = own.iter().filter_map(|cycles| cycles.longest_ns.first()).max().copied().unwrap_or(0);
-    let estimate = |one: &&AppWithout| {
-        let in_load = |cycles: &&'a AppCycles| {
-            cycles.without.iter().find(|other| (&other.name, other.tid) == (&one.name, one.tid))
-        };
+    let estimate = |one: &&'a AppWithout| {
+        let in_load = |cycles: &&'a AppCycles| cycles.without.iter().find(|other| key(other) == key(one));
         let of = |pick: fn(&AppWithout) -> &Vec<u64>| {
             let list = |cycles: &&'a AppCycles| in_load(cycles).map(pick).filter(|list| !list.is_empty());
             let lists = own.iter().map(|cycles| list(cycles).unwrap_or(&cycles.longest_ns));
@@ -49,16 +54,19 @@ fn of_thread<'a>(recording: &Recording, application: &'a Application, thread: &A
             all.sort_by_key(|ns| std::cmp::Reverse(*ns));
             all
         };
-        let parts = || own.iter().filter_map(in_load);
+        let parts: Vec<&AppWithout> = own.iter().filter_map(in_load).collect();
         let (longest, least) = (of(|one| &one.longest_ns), of(|one| &one.least_ns));
         let response = longest.first().copied().unwrap_or(0);
-        let why_not = why_not(recording, &own, thread, one, parts);
+        let why_not = match is_whole {
+            true => why_not(&own, thread, &parts, response),
+            false => Some("not every cycle was observed".to_owned()),
+        };
         let limits = limits(&longest, &least).filter(|_| why_not.is_none());
         ((response as f64) < WORTH * seen as f64).then(|| AppCounterfactual {
             thread: thread.name.clone(),
             without: one.name.clone(),
             class: one.class,
-            cycles: parts().map(|part| part.cycles).sum(),
+            cycles: parts.iter().map(|part| part.cycles).sum(),
             seen_ns: Nanos(seen),
             response_ns: limits.map(|_| Nanos(response)),
             low_ns: limits.map(|(low, _)| Nanos(low)),
@@ -69,28 +77,24 @@ fn of_thread<'a>(recording: &Recording, application: &'a Application, thread: &A
     named.values().filter_map(estimate).collect()
 }
 
-/// Returns the reason why the thread or interrupt cannot be left out of the observed cycles.
-fn why_not<'a, I: Iterator<Item = &'a AppWithout>>(
-    recording: &Recording,
-    own: &[&AppCycles],
-    thread: &AppThread,
-    left_out: &AppWithout,
-    parts: impl Fn() -> I,
-) -> Option<String> {
-    let name = &left_out.name;
-    let value = AppValue::Response(thread.name.clone());
-    let has_problems =
-        recording.run.phases.iter().any(|phase| phase.value.as_ref() == Some(&value) && !phase.problems.is_empty());
-    let mut blocked = own.iter().flat_map(|cycles| &cycles.worst).flat_map(|cycle| &cycle.blocked);
-    let (ns, sure) = parts().fold((0, 0), |(ns, sure), part| (ns + part.ns, sure + part.sure_ns));
-    if has_problems {
-        Some("not every cycle was observed".to_owned())
-    } else if own.iter().map(|cycles| cycles.cycles).sum::<u64>() < FEW {
+/// Returns the reason why a thread or interrupt cannot be left out of the observed cycles of a thread. `parts` describes
+/// it under each load; `response` is the longest response without it, ns.
+fn why_not(own: &[&AppCycles], thread: &AppThread, parts: &[&AppWithout], response: u64) -> Option<String> {
+    let (tid, name) = parts.first().map(|part| (part.tid, &part.name))?;
+    let worst = || own.iter().flat_map(|cycles| &cycles.worst);
+    let is_waited_for = |one: &Blocked| tid.is_some() && (one.woken_by == tid || one.comm.as_ref() == Some(name));
+    let slept = worst().map(|cycle| cycle.blocked.iter().map(|one| one.ns).sum::<u64>()).max().unwrap_or(0);
+    let (ns, sure) = parts.iter().fold((0, 0), |(ns, sure), part| (ns + part.ns, sure + part.sure_ns));
+    if own.iter().map(|cycles| cycles.cycles).sum::<u64>() < FEW {
         Some("there are too few cycles".to_owned())
-    } else if thread.released_by.contains(name) {
+    } else if thread.released_by.contains(name) || parts.iter().any(|part| part.released > 0) {
         Some(format!("{name} releases {}", thread.name))
-    } else if left_out.tid.is_some() && blocked.any(|one| one.woken_by == left_out.tid) {
+    } else if worst().flat_map(|cycle| &cycle.blocked).any(is_waited_for) {
         Some(format!("{} also waited for {name}", thread.name))
+    } else if slept as f64 > (1.0 - WORTH) * response as f64 {
+        Some(format!("{} sleeps in its cycles, and {name} may delay whoever it waits for", thread.name))
+    } else if !is_timed(thread) && own.iter().any(|cycles| cycles.behind_ns > 0) {
+        Some(format!("{} was released again while it worked, which may be because of {name}", thread.name))
     } else if (sure as f64) < SURE * ns as f64 {
         Some(format!("it is not certain when {name} ran"))
     } else {
@@ -138,6 +142,54 @@ mod tests {
             inside += u32::from((low..=high).contains(&next));
         }
         assert!((1_740..=1_860).contains(&inside), "{inside}");
+    }
+
+    #[test]
+    fn what_cannot_be_left_out_has_a_reason() {
+        let thread: AppThread = serde_json::from_value(serde_json::json!({
+            "name": "control", "tid": 7, "pid": 7, "program": "plc", "scheduling": { "policy": "fifo", "priority": 50 },
+            "release": "absolute sleep", "released_by": ["sampler"], "call": "clock_nanosleep(2)", "period_ns": 1_000_000,
+            "phase_ns": null, "jitter_ns": null, "ambiguous_with": null, "cpus": null
+        }))
+        .unwrap();
+        let cycles = |cycles: u64, slept: u64| -> AppCycles {
+            let blocked = serde_json::json!([{
+                "ns": slept, "state": "S", "woken_by": 8, "comm": "owner", "inverted": true
+            }]);
+            serde_json::from_value(serde_json::json!({
+                "load": "idle", "thread": "control", "cycles": cycles, "skipped": 0, "overruns": 0, "response_ns": 9,
+                "behind_ns": 0, "ran_ns": 9, "blocked_ns": slept, "delays": [], "worst": [{
+                    "tid": 7, "comm": "control", "policy": "FIFO", "prio": 50, "cpu": 0, "release_ns": 0, "length_ns": 900,
+                    "ran_ns": 200, "delays": [], "blocked": blocked, "verdict": ""
+                }]
+            }))
+            .unwrap()
+        };
+        let part = |name: &str, released, sure_ns| AppWithout {
+            class: punctual_model::Class::HigherPriority,
+            tid: Some(9),
+            name: name.into(),
+            cycles: 10,
+            released,
+            ns: 100,
+            sure_ns,
+            longest_ns: Vec::new(),
+            least_ns: Vec::new(),
+        };
+        let why = |cycles: AppCycles, part: AppWithout| why_not(&[&cycles], &thread, &[&part], 400);
+        assert_eq!(why(cycles(100, 20), part("hog", 0, 90)), None);
+        let said = |cycles, part| why(cycles, part).unwrap();
+        assert_eq!(said(cycles(99, 0), part("hog", 0, 90)), "there are too few cycles");
+        assert_eq!(said(cycles(100, 0), part("sampler", 0, 90)), "sampler releases control");
+        assert_eq!(said(cycles(100, 0), part("hog", 1, 90)), "hog releases control");
+        assert_eq!(said(cycles(100, 0), part("owner", 0, 90)), "control also waited for owner");
+        assert!(said(cycles(100, 21), part("hog", 0, 90)).starts_with("control sleeps in its cycles, and hog may"));
+        assert_eq!(said(cycles(100, 0), part("hog", 0, 89)), "it is not certain when hog ran");
+        let behind = AppCycles { behind_ns: 1, ..cycles(100, 0) };
+        assert_eq!(why_not(&[&behind], &thread, &[&part("hog", 0, 90)], 400), None);
+        let thread = AppThread { release: "eventfd".into(), ..thread };
+        let why = why_not(&[&behind], &thread, &[&part("hog", 0, 90)], 400).unwrap();
+        assert!(why.starts_with("control was released again while it worked"), "{why}");
     }
 
     #[test]

@@ -29,6 +29,9 @@ struct Member {
     demand: Result<(u64, u64), String>,
     /// Maximum lateness of the thread's releases, relative to its period.
     jitter: u64,
+    /// Further lateness of the last job before a window where threads share several CPUs: T − C with the observed CPU
+    /// time, so that a longer one never makes a bound smaller.
+    carried: u64,
     /// Delays that no thread of the same or a higher priority caused.
     blocking: u64,
     /// Share of the time that interrupts and negligible threads take.
@@ -62,10 +65,11 @@ fn members(recording: &Recording, application: &Application, claims: &[Claim]) -
     let mut members: Vec<Member> =
         application.threads.iter().map(|thread| member(recording, application, thread, claims)).collect();
     let ranks: Vec<(i32, Option<u8>)> = members.iter().map(|member| (member.tid, member.rank)).collect();
+    for member in &mut members {
+        let own: Vec<&AppCycles> = application.cycles.iter().filter(|cycles| cycles.thread == member.name).collect();
+        member.observe(&own, &ranks);
+    }
     for at in 0..members.len() {
-        let own: Vec<&AppCycles> =
-            application.cycles.iter().filter(|cycles| cycles.thread == members[at].name).collect();
-        members[at].observe(&own, &ranks);
         // The analysis must not give less than what was observed.
         let observed = largest(recording, &AppValue::Response(members[at].name.clone())).unwrap_or(0);
         let bound = response(&members, at).unwrap_or(u64::MAX);
@@ -76,6 +80,18 @@ fn members(recording: &Recording, application: &Application, claims: &[Claim]) -
 }
 
 impl Member {
+    /// Returns the period and the CPU time with which the thread delays others.
+    ///
+    /// # Errors
+    /// The reason why they are unknown.
+    fn delays(&self) -> Result<(u64, u64), String> {
+        match self.sleeps {
+            // The end of a job that slept and the next job may run within less than a period.
+            true => Err(format!("{} sleeps in its cycles", self.name)),
+            false => self.demand.clone(),
+        }
+    }
+
     /// Adds what delayed the thread's cycles, and the reason why the analysis does not cover it.
     fn observe(&mut self, own: &[&AppCycles], ranks: &[(i32, Option<u8>)]) {
         let sum = |of: fn(&AppCycles) -> u64| own.iter().map(|cycles| of(cycles)).sum::<u64>();
@@ -123,7 +139,6 @@ impl Member {
 fn member(recording: &Recording, application: &Application, thread: &AppThread, claims: &[Claim]) -> Member {
     let name = &thread.name;
     let work = largest(recording, &AppValue::Cpu(name.clone()));
-    let is_timed = ["absolute sleep", "timerfd", "POSIX timer"].contains(&thread.release.as_str());
     let (rank, why_not) = match thread.scheduling {
         Scheduling::Fifo { priority } | Scheduling::Rr { priority } => (Some(priority.get()), None),
         Scheduling::Deadline { .. } => (Some(u8::MAX), Some("SCHED_DEADLINE runs it with a budget".to_owned())),
@@ -152,7 +167,8 @@ fn member(recording: &Recording, application: &Application, thread: &AppThread, 
         tid: thread.tid,
         cpus: thread.cpus.clone(),
         rank,
-        jitter: if is_timed { 0 } else { largest(recording, &AppValue::Jitter(name.clone())).unwrap_or(0) },
+        carried: demand.as_ref().map_or(0, |(period, work)| period.saturating_sub(*work)),
+        jitter: if is_timed(thread) { 0 } else { largest(recording, &AppValue::Jitter(name.clone())).unwrap_or(0) },
         blocking: 0,
         taken: 0.0,
         delayed_by: Vec::new(),
@@ -164,6 +180,11 @@ fn member(recording: &Recording, application: &Application, thread: &AppThread, 
         why_not: why_not.or_else(ambiguous).or_else(seen_in_part).or(demand.as_ref().err().cloned()),
         demand,
     }
+}
+
+/// Returns true if nothing but a timer with fixed releases releases the thread.
+pub(crate) fn is_timed(thread: &AppThread) -> bool {
+    ["absolute sleep", "timerfd", "POSIX timer"].contains(&thread.release.as_str())
 }
 
 /// Returns the largest value in all phases.
@@ -211,8 +232,8 @@ fn response(members: &[Member], at: usize) -> Result<u64, String> {
     let slower = |ns: u64| (ns as f64 / (1.0 - own.taken)) as u64;
     let mut higher = Vec::new();
     for other in more_urgent(members, at) {
-        let (period, work) = other.demand.clone().map_err(|why| format!("{why}, and may run before {}", own.name))?;
-        let carried = if is_pinned_with(own, other) { 0 } else { period.saturating_sub(work) };
+        let (period, work) = other.delays().map_err(|why| format!("{why}, and may run before {}", own.name))?;
+        let carried = if is_pinned_with(own, other) { 0 } else { other.carried };
         higher.push(Periodic {
             period: Nanos(period),
             work: Nanos(slower(work)),
@@ -257,7 +278,7 @@ fn broken(members: &[Member], touched: usize) -> Result<Option<String>, String> 
             Ok(ns) if least.is_some_and(|(limit, _)| ns > *limit) => return Ok(claim()),
             Ok(_) => {}
             // If the response exceeds the period, every claim of at most a period breaks.
-            Err(_) if more_urgent(members, at).all(|other| other.demand.is_ok()) => return Ok(claim()),
+            Err(_) if more_urgent(members, at).all(|other| other.delays().is_ok()) => return Ok(claim()),
             Err(why) => return Err(why),
         }
     }
@@ -313,9 +334,13 @@ fn margin(members: &[Member], at: usize) -> AppMargin {
         (Ok(Some(claim)), _) => {
             let mut limits = members.iter().flat_map(|one| one.limits.iter().map(|limit| (one.observed, limit)));
             let was_broken = limits.any(|(observed, (limit, of))| *of == claim && observed > *limit);
-            margin.why_not = Some(match was_broken || own.most.iter().any(|(_, of)| *of == claim) {
-                true => format!("{claim} was broken"),
-                false => format!("the analysis cannot show that {claim} holds"),
+            let was_broken = was_broken || own.most.iter().any(|(_, of)| *of == claim);
+            margin.why_not = Some(match (was_broken, unpinned(members, &claim)) {
+                (true, _) => format!("{claim} was broken"),
+                (false, Some(free)) => {
+                    format!("{claim} is not analysed: {free} may run on several CPUs, where the bounds are too large")
+                }
+                (false, None) => format!("the analysis cannot show that {claim} holds"),
             });
             margin.breaks = Some(claim);
         }
@@ -330,6 +355,15 @@ fn margin(members: &[Member], at: usize) -> AppMargin {
         }
     }
     margin
+}
+
+/// Returns a thread that shares a CPU, but not its only one, with another thread on which the claim depends.
+fn unpinned<'a>(members: &'a [Member], claim: &str) -> Option<&'a str> {
+    let at = members.iter().position(|member| member.limits.iter().any(|(_, of)| of == claim))?;
+    let own = &members[at];
+    let other = more_urgent(members, at).find(|other| !is_pinned_with(own, other))?;
+    let is_free = own.cpus.as_ref().is_none_or(|cpus| cpus.len() > 1);
+    Some(if is_free { &own.name } else { &other.name })
 }
 
 /// Returns true if a claim is about the thread's CPU time, or about a response or chain that it may delay.

@@ -118,12 +118,16 @@ pub struct AppCycles {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AppWithout {
     pub class: Class,
-    /// The thread that delayed the cycles; null for an interrupt.
+    /// The thread that delayed the cycles, or one of those with this name, which are left out together if they are not
+    /// measured; null for an interrupt.
     pub tid: Option<i32>,
     /// Name of the thread or interrupt.
     pub name: String,
     /// Number of cycles that it delayed.
     pub cycles: u64,
+    /// Number of these cycles that it released: a cycle would not exist without it.
+    #[serde(default)]
+    pub released: u64,
     /// Time that it took from all cycles, ns.
     pub ns: u64,
     /// The part of `ns` that certainly was its time.

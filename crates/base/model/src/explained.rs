@@ -222,6 +222,10 @@ pub struct Explanation {
     pub victims: Vec<Victim>,
     /// Late wakeups by cause, largest total delay first.
     pub groups: Vec<CulpritGroup>,
+    /// Moments at which an application was late and for which the trace was kept, each as a sentence with the cycle that
+    /// explains it; empty for other traces.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub moments: Vec<String>,
     /// The longest cycles, longest first; empty if not requested.
     pub cycles: Vec<Cycle>,
     /// Number of wakeups of the selected threads for which the trace shows both when the thread was woken and when it

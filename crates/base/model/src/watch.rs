@@ -302,31 +302,31 @@ fn without_blocks<S: Serializer>(lines: &[WatchLine], to: S) -> Result<S::Ok, S:
 
 impl Watched {
     /// Returns the largest latency of a CPU within the given time before the last update; `None` if no latency is
-    /// known. A block counts if it ends in that time.
+    /// known. A block counts if it ends in that time, as [`Watched::aged`] says.
+    pub fn max_within(&self, cpu: CpuId, within: Nanos) -> Option<u64> {
+        let of = |block: &WatchBlock| block.max_ns.iter().find(|(c, _)| *c == cpu).and_then(|(_, max)| *max);
+        let blocks = self.aged().take_while(|(ago, _)| *ago < within).filter_map(|(_, line)| match line {
+            WatchLine::Block(block) => Some(block),
+            _ => None,
+        });
+        self.watch.block.iter().chain(blocks).filter_map(of).max()
+    }
+
+    /// Returns the lines, newest first, each with the time that has passed since it, to the length of a block.
     ///
     /// Time is counted by the lengths of blocks and gaps, so that setting the wall clock has no effect.
-    pub fn max_within(&self, cpu: CpuId, within: Nanos) -> Option<u64> {
-        let (mut ago, mut largest) = (0u64, None);
-        let of = |block: &WatchBlock| block.max_ns.iter().find(|(c, _)| *c == cpu).and_then(|(_, max)| *max);
-        if let Some(block) = &self.watch.block {
-            (ago, largest) = (block.lasts_ns, of(block));
-        }
-        for line in self.lines.iter().rev() {
-            if ago >= within.0 {
-                break;
-            }
-            match line {
-                WatchLine::Block(block) => {
-                    ago = ago.saturating_add(block.lasts_ns);
-                    largest = largest.max(of(block));
-                }
-                WatchLine::Gap { from_real_ns, to_real_ns, .. } => {
-                    ago = ago.saturating_add(to_real_ns.saturating_sub(*from_real_ns));
-                }
-                WatchLine::Maximum(_) | WatchLine::Late(_) | WatchLine::Note { .. } => {}
-            }
-        }
-        largest
+    pub fn aged(&self) -> impl Iterator<Item = (Nanos, &WatchLine)> {
+        let mut ago = self.watch.block.as_ref().map_or(0, |block| block.lasts_ns);
+        self.lines.iter().rev().map(move |line| {
+            let lasted = match line {
+                WatchLine::Block(block) => block.lasts_ns,
+                WatchLine::Gap { from_real_ns, to_real_ns, .. } => to_real_ns.saturating_sub(*from_real_ns),
+                WatchLine::Maximum(_) | WatchLine::Late(_) | WatchLine::Note { .. } => 0,
+            };
+            let since = Nanos(ago);
+            ago = ago.saturating_add(lasted);
+            (since, line)
+        })
     }
 }
 

@@ -99,6 +99,9 @@ fn application(out: &mut String, app: &WatchApp) {
     for (outcome, n) in [("explained", late.explained), ("too_many", late.too_many), ("failed", late.failed)] {
         let _ = writeln!(out, "{LATE}{{outcome=\"{outcome}\"}} {n}");
     }
+    const UNSAVED: &str = "punctual_watch_application_windows_unsaved_total";
+    head(out, UNSAVED, "counter", "Windows of events before such moments that could not be saved.");
+    let _ = writeln!(out, "{UNSAVED} {}", late.unsaved);
     const CYCLES: &str = "punctual_watch_application_cycles_total";
     if !app.cycles.is_empty() {
         head(out, CYCLES, "counter", "Cycles of the application's threads.");

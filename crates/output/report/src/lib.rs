@@ -64,7 +64,7 @@ pub use linuxcnc::linuxcnc;
 pub use references::{CheckedResult, Contribution, ReferencesResult, contribution, references_board, references_list};
 pub use suite::{suite_csv, suite_html, suite_line, suite_text};
 pub use text::{Listing, Place, SUMMARY_LINES, TextStyle, audit_list, summary, text};
-pub use watch::{watch_html, watch_started, watch_status, watch_text};
+pub use watch::{moments, watch_html, watch_started, watch_status, watch_text};
 pub use why::{
     causes_so_far, explanation_html, explanation_summary, explanation_text, timeline_text, worst_timeline_text,
 };

@@ -44,6 +44,8 @@ struct Open {
     is_timed: bool,
     /// True if the thread did not have to wait, so that what released it is unknown.
     is_unknown: bool,
+    /// The interrupt or softirq that released the thread, if one did.
+    released_in: Option<Culprit>,
     /// Releases that this cycle has consumed; empty if the thread is not followed.
     releases: Vec<Released>,
     cpu: u32,

@@ -477,7 +477,8 @@ impl Attribution {
         if answer.is_some() {
             notes.retain(|note| answer.as_ref().is_some_and(|answer| !answer.contains(note.as_str())));
         }
-        Explanation { victims, groups, cycles, wakeups, chosen, notes, answer, tracers: tracers.said }
+        let moments = Vec::new();
+        Explanation { victims, groups, moments, cycles, wakeups, chosen, notes, answer, tracers: tracers.said }
     }
 }
 

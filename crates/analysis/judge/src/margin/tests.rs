@@ -13,6 +13,7 @@ fn member(at: usize, rank: u8, period: u64, work: u64) -> Member {
         rank: Some(rank),
         demand: Ok((period, work)),
         jitter: 0,
+        carried: period.saturating_sub(work),
         blocking: 0,
         taken: 0.0,
         delayed_by: Vec::new(),
@@ -74,6 +75,28 @@ fn threads_of_several_cpus_have_more_before_them() {
     assert!(margin(&free, 1).longer_ns < margin(&pinned, 1).longer_ns);
 }
 
+#[test]
+fn a_bound_for_several_cpus_that_is_too_large_is_no_finding() {
+    let mut members = [0, 1, 2, 3].map(|at| member(at, 40 - at as u8, 50, 8));
+    members.iter_mut().for_each(|member| member.cpus = Some("0-1".parse().unwrap()));
+    let why = margin(&members, 3).why_not.unwrap();
+    assert_eq!(why, "late(t3) = 0 is not analysed: t3 may run on several CPUs, where the bounds are too large");
+    members[3].observed = 51;
+    assert_eq!(margin(&members, 3).why_not.as_deref(), Some("late(t3) = 0 was broken"));
+}
+
+#[test]
+fn a_longer_cpu_time_never_makes_a_bound_for_several_cpus_smaller() {
+    let mut members = [member(0, 30, 97, 10), member(1, 20, 500, 60)];
+    members.iter_mut().for_each(|member| member.cpus = Some("0-1".parse().unwrap()));
+    let bound = |extra: u64| {
+        let mut members = members.clone();
+        members[0].demand = Ok((97, 10 + extra));
+        response(&members, 1).unwrap_or(u64::MAX)
+    };
+    assert!((0..97).all(|extra| bound(extra) <= bound(extra + 1)));
+}
+
 fn cycles(without: Vec<AppWithout>) -> AppCycles {
     AppCycles {
         load: "idle".into(),
@@ -96,7 +119,17 @@ fn cycles(without: Vec<AppWithout>) -> AppCycles {
 fn by(tid: Option<i32>, ns: u64) -> AppWithout {
     let class = if tid.is_some() { Class::HigherPriority } else { Class::Irq };
     let name = tid.map_or("timer".into(), |tid| format!("thread-{tid}"));
-    AppWithout { class, tid, name, cycles: 9, ns, sure_ns: ns, longest_ns: Vec::new(), least_ns: Vec::new() }
+    AppWithout {
+        class,
+        tid,
+        name,
+        cycles: 9,
+        released: 0,
+        ns,
+        sure_ns: ns,
+        longest_ns: Vec::new(),
+        least_ns: Vec::new(),
+    }
 }
 
 /// Returns the thread t1 with the rank 50 after its cycles were observed, beside t0 (tid 1, rank 40).
@@ -111,7 +144,11 @@ fn what_the_analysis_does_not_cover_is_no_margin() {
     let why = |own: &AppCycles| observed(own).why_not.unwrap_or_default();
     assert!(why(&cycles(vec![by(Some(77), 11)])).contains("thread-77, whose releases are unknown"));
     assert!(why(&cycles(vec![by(Some(1), 5)])).contains("in spite of its lower priority"));
-    assert!(why(&AppCycles { blocked_ns: 1, ..cycles(Vec::new()) }).contains("sleeps in its cycles"));
+    let sleeps = observed(&AppCycles { blocked_ns: 1, ..cycles(Vec::new()) });
+    assert!(sleeps.why_not.as_ref().unwrap().contains("sleeps in its cycles"));
+    // A less urgent thread may meet two of its jobs in short succession.
+    let below = margin(&[Member { limits: Vec::new(), ..sleeps }, member(2, 10, 1_000, 10)], 1).why_not.unwrap();
+    assert_eq!(below, "t1 sleeps in its cycles, and may run before t2");
     assert!(why(&AppCycles { longest_ns: Vec::new(), ..cycles(Vec::new()) }).contains("earlier version"));
     let negligible = observed(&cycles(vec![by(Some(77), 9), by(None, 100)]));
     assert_eq!((negligible.why_not.as_deref(), negligible.blocking), (None, 3));

@@ -117,8 +117,10 @@ impl Engine {
         let start = monotonic() + Nanos::from_millis(2) + span.warmup;
         let end = start + span.duration;
         let lane = |learned: &Learned| Lane::new(learned.clone(), claims, span.keep, (start, end), load);
-        let lanes: Vec<Lane> = state.learned.iter().map(lane).collect();
+        let mut lanes: Vec<Lane> = state.learned.iter().map(lane).collect();
         drop(state);
+        let tids: Vec<i32> = lanes.iter().map(|lane| lane.learned.thread.tid).collect();
+        lanes.iter_mut().for_each(|lane| lane.beside(tids.clone()));
         let mut chains: Vec<Chain> =
             threads.into_iter().filter_map(|names| Chain::new(names, &lanes, claims, span.keep, load)).collect();
         let mark_chain = |names: &Vec<String>| MarkChain::new(names, (start.0, end.0), claims, span.keep, load);

@@ -125,6 +125,11 @@ impl Lane {
         }
     }
 
+    /// Sets the measured threads.
+    pub fn beside(&mut self, measured: Vec<i32>) {
+        self.without = Without::new(measured);
+    }
+
     /// Returns the number of cycles whose release time is unknown.
     pub fn unknown(&self) -> u64 {
         self.unknown
@@ -360,6 +365,7 @@ pub(super) mod tests {
             is_next: true,
             is_timed: true,
             is_known: true,
+            released_in: None,
             releases: vec![Released { at_ns: release, by: Some(0) }],
             given: Vec::new(),
             behind_ns: 0,

@@ -1,7 +1,7 @@
 //! The longest responses of a thread's cycles, and what they would be without one of the threads and interrupts that
 //! delayed them.
 
-use punctual_explain::{Closed, Culprit, Delay};
+use punctual_explain::{Closed, Culprit, Delay, Released};
 use punctual_model::{AppCycles, AppWithout, Class};
 use punctual_trace::Comm;
 use std::collections::HashMap;
@@ -26,16 +26,28 @@ impl Longest {
     }
 }
 
+/// What is left out: threads of other programs by name, since a program may start a new thread or process each time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Who {
+    Named(Comm),
+    One(Culprit),
+}
+
 #[derive(Debug)]
 struct LeftOut {
+    /// The thread or interrupt; the first one of that name.
+    culprit: Culprit,
     name: Option<Comm>,
     cycles: u64,
+    /// Number of cycles that it released.
+    released: u64,
     ns: u64,
     sure_ns: u64,
     longest: Longest,
     least: Longest,
-    /// Time by which the previous cycle would have ended earlier, ns.
+    /// Time by which the previous cycle would have ended earlier, ns; `earliest` if other delays are shortened as well.
     earlier: u64,
+    earliest: u64,
 }
 
 #[derive(Debug, Default)]
@@ -43,52 +55,78 @@ pub(super) struct Without {
     all: Longest,
     /// Largest time of one cycle that no thread of the same or a higher priority took, ns.
     others: u64,
-    by: HashMap<Culprit, LeftOut>,
+    by: HashMap<Who, LeftOut>,
+    /// The measured threads: each is left out alone.
+    measured: Vec<i32>,
 }
 
 impl Without {
+    pub fn new(measured: Vec<i32>) -> Without {
+        Without { measured, ..Without::default() }
+    }
+
+    fn who(&self, delay: &Delay) -> Who {
+        let is_measured = delay.by.tid.is_some_and(|tid| self.measured.contains(&tid));
+        match delay.comm {
+            Some(comm) if is_thread(&delay.by) && !is_measured => Who::Named(comm),
+            _ => Who::One(delay.by),
+        }
+    }
+
     /// Counts a cycle.
     pub fn cycle(&mut self, closed: &Closed) {
         let response = closed.end_ns.saturating_sub(closed.release_ns);
-        for Delay { by, comm, ns, sure_ns } in closed.delays.iter().filter(|delay| is_removable(&delay.by)) {
+        let removable = closed.delays.iter().filter(|delay| is_removable(&delay.by));
+        let removable: Vec<(Who, &Delay)> = removable.map(|delay| (self.who(delay), delay)).collect();
+        for (who, Delay { by, comm, ns, sure_ns }) in &removable {
             // All earlier cycles were without this culprit.
-            let known = self.by.len() < CULPRITS || self.by.contains_key(by);
+            let known = self.by.len() < CULPRITS || self.by.contains_key(who);
             let new = || LeftOut {
+                culprit: *by,
                 name: None,
                 cycles: 0,
+                released: 0,
                 ns: 0,
                 sure_ns: 0,
                 longest: self.all.clone(),
                 least: self.all.clone(),
                 earlier: 0,
+                earliest: 0,
             };
             if known {
-                let of = self.by.entry(*by).or_insert_with(new);
+                let of = self.by.entry(*who).or_insert_with(new);
                 of.name = of.name.or(*comm);
-                of.cycles += 1;
                 of.ns += ns;
                 of.sure_ns += sure_ns;
             }
         }
         let delays: u64 = closed.delays.iter().map(|delay| delay.ns).sum();
-        let others = closed.delays.iter().filter(|delay| !is_thread(&delay.by));
-        self.others = self.others.max(others.map(|delay| delay.ns).sum());
-        for (culprit, of) in &mut self.by {
-            let own: u64 = closed.delays.iter().filter(|delay| delay.by == *culprit).map(|delay| delay.ns).sum();
-            // A cycle that began late only because the previous one ended late would have begun earlier.
-            let behind = if closed.is_next { closed.behind_ns.min(of.earlier) } else { 0 };
-            of.earlier = (own + behind).min(response);
+        let others: u64 = closed.delays.iter().filter(|delay| !is_thread(&delay.by)).map(|delay| delay.ns).sum();
+        self.others = self.others.max(others);
+        for (who, of) in &mut self.by {
+            let own: u64 = removable.iter().filter(|(by, _)| by == who).map(|(_, delay)| delay.ns).sum();
+            of.cycles += u64::from(own > 0);
+            of.released +=
+                u64::from(own > 0 && removable.iter().any(|(by, delay)| by == who && releases(closed, delay)));
+            // A cycle that began late because the previous one ended late would have begun earlier.
+            let behind = |earlier: u64| if closed.is_next { closed.behind_ns.min(earlier) } else { 0 };
+            let earliest = own + behind(of.earliest);
+            of.earlier = (own + behind(of.earlier)).min(response);
             let rest = delays.saturating_sub(own);
             let met = (u128::from(rest) * u128::from(of.earlier) / u128::from(response.max(1))) as u64;
+            // Without a thread, the interrupt that releases it and the switches to it and back are absent, too.
+            let with_it = if own > 0 && is_thread(&of.culprit) { others } else { 0 };
+            of.earliest = earliest.saturating_add(met.max(with_it)).min(response);
             of.longest.add(response - of.earlier);
-            of.least.add(response.saturating_sub(of.earlier + met));
+            of.least.add(response - of.earliest);
         }
         self.all.add(response);
     }
 
     /// Adds the longest responses, and those without each thread or interrupt, to the summary of the cycles.
     pub fn finish(self, totals: &mut AppCycles, interrupt: &dyn Fn(Culprit) -> Option<String>) {
-        let named = self.by.into_iter().map(|(culprit, of)| {
+        let named = self.by.into_values().map(|of| {
+            let culprit = of.culprit;
             let is_same = of.longest == self.all;
             let list = |longest: Longest| if is_same { Vec::new() } else { longest.0 };
             AppWithout {
@@ -100,6 +138,7 @@ impl Without {
                     (None, None) => interrupt(culprit).unwrap_or_else(|| "an unknown interrupt".into()),
                 },
                 cycles: of.cycles,
+                released: of.released,
                 ns: of.ns,
                 sure_ns: of.sure_ns,
                 longest_ns: list(of.longest),
@@ -114,6 +153,12 @@ impl Without {
 
 fn is_thread(culprit: &Culprit) -> bool {
     matches!(culprit.class, Class::HigherPriority | Class::SamePriority) && culprit.tid.is_some()
+}
+
+/// Returns true if what delayed the cycle also released it.
+fn releases(closed: &Closed, delay: &Delay) -> bool {
+    let by = |released: &Released| released.by.is_some() && released.by == delay.by.tid;
+    closed.released_in == Some(delay.by) || closed.releases.iter().any(by)
 }
 
 /// Returns true for a thread that had the CPU because of its priority, and for an interrupt: without it the CPU would
@@ -163,6 +208,11 @@ mod tests {
         without.cycle(&delayed(0, 1_500, &[(HOG, 1_300)]));
         without.cycle(&Closed { behind_ns: 500, ..delayed(1_000, 700, &[]) });
         assert_eq!(named(without).without[0].longest_ns, [200, 200]);
+        let mut without = Without::default();
+        without.cycle(&delayed(0, 1_500, &[(HOG, 1_000), (OTHER, 300)]));
+        without.cycle(&Closed { behind_ns: 500, ..delayed(1_000, 700, &[]) });
+        // 1,500 - 1,000 - 200, and 700 - 500.
+        assert_eq!(named(without).without[0].least_ns, [300, 200]);
         // After lost events the cycle may have begun late for another reason.
         let mut without = Without::default();
         without.cycle(&delayed(0, 1_500, &[(HOG, 1_300)]));
@@ -171,11 +221,52 @@ mod tests {
     }
 
     #[test]
+    fn threads_of_one_name_are_left_out_together_but_not_measured_ones() {
+        let by = |tid, ns| {
+            let by = Culprit::thread(Class::HigherPriority, tid);
+            Delay { by, comm: Some(Comm::new(b"backup")), ns, sure_ns: ns }
+        };
+        let of = |release, delays: Vec<Delay>| Closed { delays, end_ns: release + 900, ..closed(release, 20_000) };
+        let mut without = Without::new(vec![93]);
+        without.cycle(&of(0, vec![by(90, 300), by(91, 100), by(93, 50)]));
+        without.cycle(&of(1_000, vec![by(92, 200)]));
+        let left_out = named(without).without;
+        let known = |at: usize| (left_out[at].tid, left_out[at].cycles, left_out[at].ns, &left_out[at].longest_ns[..]);
+        assert_eq!(known(0), (Some(90), 2, 600, [700, 500].as_slice()));
+        assert_eq!(known(1), (Some(93), 1, 50, [900, 850].as_slice()));
+        assert_eq!(left_out.len(), 2);
+    }
+
+    #[test]
+    fn what_released_cycles_is_counted() {
+        let mut without = Without::default();
+        let released = |by| vec![Released { at_ns: 0, by: Some(by) }];
+        without.cycle(&delayed(0, 500, &[(HOG, 100), (OTHER, 200)]));
+        without.cycle(&Closed { releases: released(90), ..delayed(1_000, 500, &[(HOG, 100), (OTHER, 200)]) });
+        without.cycle(&Closed { releases: released(91), ..delayed(2_000, 500, &[(HOG, 100)]) });
+        let counts: Vec<_> = named(without).without.iter().map(|one| (one.tid, one.released)).collect();
+        assert_eq!(counts, [(Some(91), 0), (Some(90), 1)]);
+    }
+
+    #[test]
     fn shorter_cycles_meet_fewer_other_delays() {
         let mut without = Without::default();
         without.cycle(&delayed(0, 1_000, &[(HOG, 500), (OTHER, 100)]));
         let left_out = &named(without).without;
         assert_eq!((left_out[0].longest_ns[0], left_out[0].least_ns[0]), (500, 450));
+    }
+
+    #[test]
+    fn a_thread_goes_with_the_interrupts_of_its_cycles() {
+        let mut without = Without::default();
+        let irq = Culprit::thread(Class::Irq, 9);
+        without.cycle(&delayed(0, 1_000, &[(HOG, 500), (irq, 100)]));
+        without.cycle(&delayed(1_000, 450, &[(irq, 40)]));
+        let left_out = named(without).without;
+        assert_eq!((left_out[0].tid, &left_out[0].longest_ns[..]), (Some(90), [500, 450].as_slice()));
+        // 1,000 - 500 - 100; the other cycle was without it.
+        assert_eq!(left_out[0].least_ns, [450, 400]);
+        assert_eq!(left_out[1].least_ns, [850, 410]);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 use super::text::{
-    about_application, columns, headline, late_sentence, newest, newest_late, not_measured, said, sentence, settings,
+    about_application, columns, headline, late_by, late_sentence, newest, newest_late, not_measured, said, sentence,
+    settings,
 };
 use crate::date::utc;
 use crate::html::document;
@@ -28,7 +29,8 @@ pub fn watch_html(watched: &Watched) -> String {
     let gaps: Vec<String> = not_measured(watched).into_iter().take(MOST).map(|one| harmless(&one)).collect();
     let said: Vec<String> = said(watched).iter().map(|one| harmless(one)).collect();
     let watch = &watched.watch;
-    let app: Vec<String> = watch.application.iter().flat_map(about_application).map(|one| harmless(&one)).collect();
+    let app = watch.application.iter().flat_map(about_application).chain(late_by(watched));
+    let app: Vec<String> = app.map(|one| harmless(&one)).collect();
     let late: Vec<String> = newest_late(watched).take(MOST).map(|one| harmless(&late_sentence(one))).collect();
     let application = match (&app[..], &late[..]) {
         ([], []) => String::new(),

@@ -1,8 +1,11 @@
 use crate::clean::line;
 use crate::date::utc;
 use crate::number::{bytes, count, nanos, plural};
-use punctual_model::{AppLate, EndedBy, LateBy, Watch, WatchApp, WatchLate, WatchLine, WatchMaximum, Watched};
+use punctual_model::{
+    AppLate, Capture, Cycle, EndedBy, LateBy, Watch, WatchApp, WatchLate, WatchLine, WatchMaximum, Watched,
+};
 use punctual_units::Nanos;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// Maximum number of new maxima shown, newest first.
@@ -45,7 +48,8 @@ pub fn watch_started(watch: &Watch, out: &str, duration: Option<Nanos>) -> Strin
     )
 }
 
-/// Formats the state of a watch in a few lines, for a display: start, tracing, newest maxima with their causes.
+/// Formats the state of a watch in a few lines, for a display: start, tracing, newest maxima and newest moments at which
+/// the application was late, with their causes.
 pub fn watch_status(watched: &Watched) -> Vec<String> {
     const NEWEST: usize = 4;
     let mut lines = vec![headline(watched)];
@@ -55,6 +59,7 @@ pub fn watch_status(watched: &Watched) -> Vec<String> {
     }
     let new = |maximum| format!("new    {} ({})", late(maximum), utc(maximum.real_ns));
     lines.extend(newest(watched).take(NEWEST).map(new));
+    lines.extend(newest_late(watched).take(NEWEST).map(|one| format!("late   {}", late_sentence(one))));
     lines.iter().map(|text| line(text)).collect()
 }
 
@@ -181,22 +186,78 @@ pub(super) fn late_sentence(late: &WatchLate) -> String {
     format!("{}  {}: {why}{trace}", utc(late.real_ns), moment(&late.late))
 }
 
-fn moment(late: &AppLate) -> String {
-    let thread = late.thread.as_deref().unwrap_or("the program");
+/// Says what reported that the application was late: a thread, a signal, or the claim that broke.
+fn by(late: &AppLate) -> String {
     let name = late.name.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
-    match (late.by, &late.claim, late.value_ns) {
-        (LateBy::Program, ..) => format!("{thread} said it is late{name}"),
-        (LateBy::Signal, ..) => "a signal said it is late".into(),
-        (LateBy::Claim, claim, Some(value)) => {
-            let open = match (late.is_open, late.completes) {
-                (true, _) => " so far",
-                (_, true) => " in the end",
-                _ => "",
-            };
-            format!("{}: {value}{open}", claim.as_deref().unwrap_or("a claim"))
-        }
-        (LateBy::Claim, claim, None) => format!("{}: releases without a cycle", claim.as_deref().unwrap_or("a claim")),
+    match late.by {
+        LateBy::Program => format!("{} said it is late{name}", late.thread.as_deref().unwrap_or("the program")),
+        LateBy::Signal => "a signal said it is late".into(),
+        LateBy::Claim => late.claim.clone().unwrap_or_else(|| "a claim".into()),
     }
+}
+
+/// Formats a moment: `control said it is late (axis)`, `response(control) < 1ms: 1.20 ms so far`.
+fn moment(late: &AppLate) -> String {
+    let by = by(late);
+    match (late.by, late.value_ns, late.is_open, late.completes) {
+        (LateBy::Program | LateBy::Signal, ..) => by,
+        (LateBy::Claim, None, ..) => format!("{by}: releases without a cycle"),
+        (LateBy::Claim, Some(value), true, _) => format!("{by}: {value} so far"),
+        (LateBy::Claim, Some(value), _, true) => format!("{by}: {value} in the end"),
+        (LateBy::Claim, Some(value), ..) => format!("{by}: {value}"),
+    }
+}
+
+/// Returns the moments for which a window of an application's events was kept, each with the cycle that explains it.
+pub fn moments(capture: &Capture) -> Vec<String> {
+    let window = capture.application.iter();
+    let all = window.flat_map(|window| window.late.iter().zip(window.cycles.iter().chain(std::iter::repeat(&None))));
+    all.map(|(late, cycle)| {
+        let at = late.at_mono_ns;
+        let at = format!("{}.{:06}", at / 1_000_000_000, at % 1_000_000_000 / 1_000);
+        let cycle = match cycle {
+            Some(cycle) => cycle.verdict.clone() + &cut(cycle, capture.from_mono_ns),
+            None => "not explained: no cycle at that moment was recorded completely".to_owned(),
+        };
+        format!("{at}: {}: {cycle}", moment(late))
+    })
+    .collect()
+}
+
+/// Says by how much events that begin at `from_mono_ns` are too short for a cycle.
+fn cut(cycle: &Cycle, from_mono_ns: u64) -> String {
+    match from_mono_ns.saturating_sub(cycle.release_ns) {
+        0 => String::new(),
+        ns => format!("; it began {} before these events: watch --keep with a longer time keeps all of it", Nanos(ns)),
+    }
+}
+
+/// Returns for each claim, and for what else reported that the application was late, how often and when, most frequent
+/// first. Only moments with a line in the series count, so none that followed others too closely.
+pub(super) fn late_by(watched: &Watched) -> Vec<String> {
+    let mut all: BTreeMap<String, Vec<(Nanos, u64)>> = BTreeMap::new();
+    for (ago, line) in watched.aged() {
+        if let WatchLine::Late(late) = line
+            && !late.late.completes
+        {
+            all.entry(by(&late.late)).or_default().push((ago, late.real_ns));
+        }
+    }
+    let mut all: Vec<(String, Vec<(Nanos, u64)>)> = all.into_iter().collect();
+    all.sort_by_key(|(_, moments)| std::cmp::Reverse(moments.len()));
+    let sentence = |(by, moments): &(String, Vec<(Nanos, u64)>)| {
+        let within = |time| count(moments.iter().filter(|(ago, _)| *ago < time).count() as u64);
+        let at = |moment: Option<&(Nanos, u64)>| moment.map_or_else(String::new, |(_, real_ns)| utc(*real_ns));
+        format!(
+            "{by}: {} from {} to {}, {} within a day before the last update, {} within an hour",
+            plural(moments.len() as u64, "moment", "moments"),
+            at(moments.last()),
+            at(moments.first()),
+            within(DAY),
+            within(HOUR)
+        )
+    };
+    all.iter().map(sentence).collect()
 }
 
 /// Returns sentences about the application and its cycles.
@@ -247,6 +308,9 @@ fn application(out: &mut String, watched: &Watched) {
     }
     let _ = writeln!(out, "\nApplication:");
     app.map(about_application).unwrap_or_default().iter().for_each(|text| {
+        let _ = writeln!(out, "  {}", line(text));
+    });
+    late_by(watched).iter().take(MOST).for_each(|text| {
         let _ = writeln!(out, "  {}", line(text));
     });
     newest_late(watched).take(MOST).for_each(|late| {

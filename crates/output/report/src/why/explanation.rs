@@ -8,17 +8,22 @@ use crate::text::{SUMMARY_LINES, TextStyle};
 use punctual_model::{Cause, Explanation, Timeline, Victim};
 use punctual_units::Nanos;
 
+const WAKEUPS: &str = "\nThe latest wakeups in these events:\n";
+
 /// Formats what a trace shows about late wakeups, for a terminal: the verdicts first, then the composition of the worst
-/// delay.
+/// delay. The moments for which the events of an application were kept precede them.
 ///
 /// `places` contains the load and the time of each explained wakeup, in order; `cycles` also lists the longest cycles.
 pub fn explanation_text(explanation: &Explanation, places: &[String], cycles: bool) -> String {
-    let mut out = String::new();
-    if explanation.victims.is_empty() {
+    let mut out: String = explanation.moments.iter().map(|moment| format!("{}\n", line(moment))).collect();
+    if explanation.victims.is_empty() && explanation.moments.is_empty() {
         match &explanation.answer {
             Some(answer) => out.push_str(&format!("{}\n", line(answer))),
             None => out.push_str(&format!("{}\n", line(&none(explanation)))),
         }
+    }
+    if !explanation.moments.is_empty() && !explanation.victims.is_empty() {
+        out.push_str(WAKEUPS);
     }
     for (n, victim) in explanation.victims.iter().enumerate() {
         let place = places.get(n).filter(|place| !place.is_empty());
@@ -52,10 +57,19 @@ pub fn explanation_text(explanation: &Explanation, places: &[String], cycles: bo
 /// wakeup and the composition of its delay, the culprits, doubts, and the command that shows the rest. `source` is what
 /// was explained, as a user types it.
 pub fn explanation_summary(explanation: &Explanation, places: &[String], source: &str, style: TextStyle) -> String {
+    const MOMENTS: usize = 4;
     const VERDICT: usize = 5;
     const CAUSES: usize = 4;
     const GROUPS: usize = 4;
     let mut page = Page::new(style);
+    if !explanation.moments.is_empty() {
+        explanation.moments.iter().take(MOMENTS).for_each(|moment| page.tagged("", Tint::Strong, moment));
+        let more = explanation.moments.len().saturating_sub(MOMENTS);
+        let more = if more > 0 { format!("{more} more, ") } else { String::new() };
+        page.gap();
+        page.row(Tint::Plain, &format!("Next   1. punctual explain {source} --full  {more}wakeups in these events"));
+        return page.first(SUMMARY_LINES - 1) + &chosen(explanation);
+    }
     let Some(worst) = explanation.victims.first() else {
         page.tagged("", Tint::Plain, &explanation.answer.clone().unwrap_or_else(|| none(explanation)));
         let notes = explanation.notes.iter().skip(leading(explanation)).chain(&explanation.tracers);
@@ -98,7 +112,7 @@ pub(super) fn none(explanation: &Explanation) -> String {
 
 /// Returns the number of notes that the first line already contains.
 fn leading(explanation: &Explanation) -> usize {
-    usize::from(explanation.victims.is_empty() && explanation.answer.is_none())
+    usize::from(explanation.victims.is_empty() && explanation.answer.is_none() && explanation.moments.is_empty())
 }
 
 fn plural_of(what: &str) -> String {

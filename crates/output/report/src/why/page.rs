@@ -19,6 +19,7 @@ pub fn explanation_html(name: &str, explanation: &Explanation, timelines: &[Opti
     let groups: Vec<String> = explanation.groups.iter().map(|group| group.sentence.clone()).collect();
     let doubts = all.first().map(|late| late.victim.doubts.clone()).unwrap_or_default();
     let sections = [
+        ("moments", "Moments at which the application was late", list("", &explanation.moments)),
         (
             "timeline",
             "The worst wakeup",
@@ -30,9 +31,10 @@ pub fn explanation_html(name: &str, explanation: &Explanation, timelines: &[Opti
         ("tracers", "Output of the tracer", list("", &explanation.tracers)),
         ("notes", "Limits of the trace", list("", &explanation.notes)),
     ];
-    let answer = explanation.answer.clone().unwrap_or_else(|| super::explanation::none(explanation));
-    let verdict = all.first().map_or(answer.as_str(), |late| &late.victim.verdict);
-    let (headline, advice) = verdict.split_once(" — ").unwrap_or((verdict, ""));
+    let answer = || explanation.answer.clone().unwrap_or_else(|| super::explanation::none(explanation));
+    let of_wakeup = || all.first().map(|late| late.victim.verdict.clone());
+    let verdict = explanation.moments.first().cloned().or_else(of_wakeup).unwrap_or_else(answer);
+    let (headline, advice) = verdict.split_once(" — ").unwrap_or((&verdict, ""));
     let followed = format!("{} wakeups; followed: {}", crate::number::count(explanation.wakeups), explanation.chosen);
     let front = format!(
         "<header><p class=\"what\">Late wakeups in <strong>{}</strong></p><h1 class=\"said\">{}</h1>{}<p class=\"measured\">{}</header>\n",

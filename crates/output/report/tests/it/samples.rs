@@ -268,3 +268,39 @@ fn an_experiment_of_an_earlier_version_has_no_predictions_from_the_charged_time(
     assert!(explained(&new) && !explained(&old));
     assert_eq!(old.notes.len(), new.notes.len() + 1);
 }
+
+#[test]
+fn how_often_and_when_an_application_was_late_is_said_for_each_reason() {
+    const HOUR_NS: u64 = 3_600_000_000_000;
+    let late = |after: u64, name: &str, completes: bool| {
+        read(json!({
+            "line": "late", "real_ns": START_NS + after, "late": {
+                "by": "program", "at_mono_ns": 1, "thread": "control", "tid": 7, "name": name, "claim": null,
+                "value_ns": null, "release_mono_ns": null, "is_open": false, "completes": completes
+            }
+        }))
+    };
+    let hours =
+        |n: u64| WatchLine::Block(WatchBlock { from_real_ns: START_NS, lasts_ns: n * HOUR_NS, max_ns: Vec::new() });
+    let mut series = watched();
+    series.lines = vec![
+        late(0, "axis", false),
+        late(HOUR_NS, "bus", false),
+        hours(25),
+        late(25 * HOUR_NS, "axis", false),
+        late(25 * HOUR_NS, "axis", true),
+        hours(2),
+    ];
+    let text = punctual_report::watch_text(&series);
+    let at = |after: u64| punctual_report::utc(START_NS + after);
+    for said in [
+        format!(
+            "control said it is late (axis): 2 moments from {} to {}, 1 within a day before the last update, 0 within an hour\n",
+            at(0),
+            at(25 * HOUR_NS)
+        ),
+        format!("control said it is late (bus): 1 moment from {0} to {0}, 0 within a day", at(HOUR_NS)),
+    ] {
+        assert!(text.contains(&said), "{said}: {text}");
+    }
+}

@@ -4,6 +4,7 @@ use super::followed::{Followed, Waiting};
 use super::pending::{Called, Released};
 use super::{Cycles, Open, close, keep};
 use crate::attribution::Facts;
+use crate::attribution::cpu::Doing;
 use crate::attribution::label::{Part, Tally, What};
 use crate::attribution::machine::{End, Machine, Window};
 use crate::attribution::tasks::Waking;
@@ -36,6 +37,8 @@ pub struct Closed {
     /// True if the release time is known. It is unknown if what the thread waits for was available before the thread
     /// called and no event shows since when.
     pub is_known: bool,
+    /// The interrupt or softirq that woke the thread, if one did.
+    pub released_in: Option<Culprit>,
     /// All releases that the cycle consumed, at least one; the first is at `release_ns`.
     pub releases: Vec<Released>,
     /// Threads that this thread released, in chronological order.
@@ -70,6 +73,16 @@ pub struct Culprit {
 impl Culprit {
     pub const fn thread(class: Class, tid: i32) -> Culprit {
         Culprit { class, tid: Some(tid), what: None }
+    }
+
+    fn interrupt(doing: Doing) -> Option<Culprit> {
+        let (class, what) = match doing {
+            Doing::Hard(name) => (Class::Irq, What::Interrupt(name)),
+            Doing::Soft(vec, _) => (Class::Softirq, What::Softirq(vec)),
+            Doing::Nmi => (Class::Irq, What::Nmi),
+            Doing::Unknown | Doing::Idle | Doing::Task(_) => return None,
+        };
+        Some(Culprit { class, tid: None, what: Some(what) })
     }
 }
 
@@ -184,6 +197,7 @@ impl Cycles {
         followed.timer = timer.or(followed.timer);
         let Some(waiting) = followed.waiting.as_mut().filter(|_| !is_open) else { return };
         waiting.is_asleep = false;
+        waiting.woken_in = machine.cpu(event.cpu).and_then(|cpu| Culprit::interrupt(cpu.doing()));
         let is_unknown_call = timer.is_none() && followed.pending.woken(event.t_ns, by.unwrap_or(0));
         if let Some(by) = by.filter(|_| is_unknown_call).and_then(|by| self.followed.get_mut(&by)) {
             by.gives(event.t_ns, tid);
@@ -216,7 +230,7 @@ impl Cycles {
             return;
         };
         let entered = event.t_ns;
-        let waiting = Waiting { entered, has_timer: false, due: None, is_asleep: false, ran: entered };
+        let waiting = Waiting { entered, has_timer: false, due: None, is_asleep: false, woken_in: None, ran: entered };
         followed.waiting = Some(waiting);
         let given = followed.given();
         let Some(mut open) = self.open.remove(&tid) else { return };
@@ -240,6 +254,7 @@ impl Cycles {
             is_next,
             is_timed: open.is_timed,
             is_known: !open.is_unknown,
+            released_in: open.released_in,
             releases,
             given,
             behind_ns: open.behind,
@@ -324,6 +339,7 @@ impl Cycles {
             // From the call, or from a release within it, to the sleep.
             ran: waking.t0.saturating_sub(release.max(waiting.entered)),
             is_timed,
+            released_in: waiting.woken_in,
             cpu: window.cpu,
             prio: window.prio,
             comm: window.comm,

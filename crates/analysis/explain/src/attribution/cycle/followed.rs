@@ -1,7 +1,7 @@
 //! A thread for which the system call in which it waits for its release is known.
 
 use super::Open;
-use super::calls::{Closed, Given};
+use super::calls::{Closed, Culprit, Given};
 use super::pending::{Pending, Released};
 use super::sentences;
 use punctual_cycles::Awaited;
@@ -43,6 +43,8 @@ pub(super) struct Waiting {
     pub due: Option<u64>,
     /// True if the thread sleeps in the call and has not been woken.
     pub is_asleep: bool,
+    /// The interrupt or softirq that woke the thread last.
+    pub woken_in: Option<Culprit>,
     /// Time since which the thread has had the CPU in the call: the start of the call, or the end of its last sleep.
     pub ran: u64,
 }
