@@ -2,7 +2,8 @@
 
 use crate::boot_log::{is_log, logged};
 use crate::boot_script::{
-    assigned, bootargs, commands, continued, environment, filled, grub_variable, script, unquoted, without_commands,
+    assigned, bootargs, commands, continued, environment, filled, grub_variable, joined_quotes, script, unquoted,
+    without_commands,
 };
 use crate::first_parameter;
 use crate::release::of_image;
@@ -40,7 +41,7 @@ pub fn boot_file(text: &str) -> Option<BootFile> {
     {
         Some(BootFile::Entry)
     } else if any(&|line| environment(line).is_some() || grub_variable(line).is_some())
-        || text.lines().flat_map(commands).any(|one| bootargs(one).is_some())
+        || joined_quotes(text).lines().flat_map(commands).any(|one| bootargs(one).is_some())
     {
         Some(BootFile::Environment)
     } else {
@@ -56,7 +57,7 @@ pub fn boot_file_cmdline(text: &str) -> Option<String> {
         BootFile::Entry => joined(text.lines().filter_map(|line| keyword(line, "options"))),
         BootFile::Extlinux => extlinux(text),
         BootFile::Menu => filled(text.lines().find_map(menu_line).unwrap_or_default(), &assigned(text)),
-        BootFile::Environment => script(text),
+        BootFile::Environment => script(&joined_quotes(text)),
     };
     let line = line.trim();
     (!line.is_empty()).then(|| line.to_owned())
@@ -138,6 +139,17 @@ fn grub(text: &str) -> String {
         }
     }
     values.map(Option::unwrap_or_default).join(" ")
+}
+
+/// Removes the references to GRUB's two variables that remain: in the complete /etc/default/grub they are unset before
+/// its first line.
+pub(crate) fn without_own(line: &str) -> String {
+    // The longer name comes first, because it begins with the shorter one.
+    let line = GRUB
+        .iter()
+        .rev()
+        .fold(line.to_owned(), |line, name| line.replace(&format!("${{{name}}}"), "").replace(&format!("${name}"), ""));
+    line.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Returns the APPEND line of the default label, or, if there is no default, of the first label.
@@ -227,6 +239,11 @@ mod tests {
                 "console=ttymxc0 rw isolcpus=3",
             ),
             ("env set bootargs rw isolcpus=3\n", "rw isolcpus=3"),
+            (
+                "# it's\nsetenv bootargs \"console=ttyS0\nroot=/dev/mmcblk0p2 rw\nisolcpus=3 ${more}\"\nbooti\n",
+                "console=ttyS0 root=/dev/mmcblk0p2 rw isolcpus=3 ${more}",
+            ),
+            ("setenv bootargs \"rw isolcpus=3\nbooti\n", "\"rw isolcpus=3"),
             ("setenv bootargs rw isolcpus=3; bootz 'a;b'\n", "rw isolcpus=3"),
             (
                 "setenv bootargs rw\nif test -n \"${x}\"; then\n\tsetenv bootargs \"${bootargs} isolcpus=2\" ;\nelse setenv bootargs a; fi\nsetenv bootargs ${bootargs} isolcpus=3\n",
@@ -247,6 +264,15 @@ mod tests {
             ("set otherbootargs=\"rw rcu_nocbs=all \"\nset p='console=tty0'\n", "rw rcu_nocbs=all ${condition}"),
         ] {
             assert_eq!(boot_file_cmdline(text).as_deref(), Some(line), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_complete_file_of_grub_starts_with_empty_variables() {
+        for (line, own) in
+            [("$GRUB_CMDLINE_LINUX a ${GRUB_CMDLINE_LINUX_DEFAULT} b", "a b"), ("a=$OTHER b", "a=$OTHER b")]
+        {
+            assert_eq!(without_own(line), own);
         }
     }
 

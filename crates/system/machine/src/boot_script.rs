@@ -43,10 +43,48 @@ pub(crate) fn environment(line: &str) -> Option<(&str, String)> {
 /// Raspberry Pi, whose device trees are called bcm27….dtb or bcm28….dtb: uEnv.txt of BeagleBones, armbianEnv.txt.
 pub(crate) fn is_other_board(text: &str) -> bool {
     const NAMES: &[&str] = &["dtb", "fdtfile", "overlay_prefix"];
-    text.lines().filter_map(|line| line.trim().split_once('=')).any(|(name, value)| {
-        let is_tree = NAMES.contains(&name) && !value.is_empty() && !value.contains("bcm2") && !value.contains('$');
-        is_tree || name.starts_with("uboot_overlay") || name == "enable_uboot_overlays"
-    })
+    let is_other = |value: &str| !value.is_empty() && !value.contains("bcm2") && !value.contains('$');
+    let of_entry = |line: &str| ["fdt", "devicetree"].iter().find_map(|word| keyword(line, word)).map(str::to_owned);
+    let is_entry = |line: &str| of_entry(line).is_some_and(|tree| tree.ends_with(".dtb") && is_other(&tree));
+    text.lines().any(is_entry)
+        || text.lines().filter_map(|line| line.trim().split_once('=')).any(|(name, value)| {
+            let is_tree = NAMES.contains(&name) && is_other(value);
+            is_tree || name.starts_with("uboot_overlay") || name == "enable_uboot_overlays"
+        })
+}
+
+/// Returns true for the name of a file whose variables Armbian's boot script, or that of Orange Pi, reads.
+pub(crate) fn is_armbian(name: &str) -> bool {
+    matches!(name.to_ascii_lowercase().as_str(), "armbianenv.txt" | "orangepienv.txt")
+}
+
+/// Joins the lines of a quoted `setenv bootargs`: the kernel takes the line breaks as blanks. A quote that is never
+/// closed is left alone.
+pub(crate) fn joined_quotes(text: &str) -> String {
+    let mut all = String::new();
+    let mut lines = text.split_inclusive('\n');
+    while let Some(line) = lines.next() {
+        let own = line.trim();
+        let is_open = !own.starts_with('#') && has_open_value(own);
+        let ahead = lines.clone().position(|next| own_quote(own).is_some_and(|quote| next.contains(quote)));
+        match ahead.filter(|_| is_open) {
+            Some(count) => {
+                let rest: Vec<&str> = lines.by_ref().take(count + 1).map(str::trim).collect();
+                all.extend([own, " ", &rest.join(" "), "\n"]);
+            }
+            None => all.push_str(line),
+        }
+    }
+    all
+}
+
+/// Returns the quote that begins the value of `setenv bootargs` in a line.
+fn own_quote(line: &str) -> Option<char> {
+    commands(line).into_iter().find_map(bootargs)?.chars().next().filter(|c| matches!(c, '"' | '\''))
+}
+
+fn has_open_value(line: &str) -> bool {
+    own_quote(line).is_some_and(|quote| line.matches(quote).count() % 2 == 1)
 }
 
 /// Returns the value of `setenv bootargs …` or `env set bootargs …`.

@@ -68,6 +68,9 @@ impl Given {
     /// Path of what the boot loader's file shows about the board: present if it is no Raspberry Pi.
     pub const BOARD: &str = "/given/board";
 
+    /// The variables that Armbian's boot script reads.
+    pub const ARMBIAN: &str = "/boot/armbianEnv.txt";
+
     /// The board's model if config.txt is given without the model.
     pub const SOME_PI: &str = "Raspberry Pi (which one is not given)";
 
@@ -106,7 +109,9 @@ impl Given {
         }
         self.tell();
         if self.kinds.contains_key(&Kind::ConfigTxt) && self.read(MODEL) == Read::NotGiven {
-            self.put(MODEL, Given::SOME_PI.as_bytes(), "config.txt (used only by a Raspberry Pi)".to_owned());
+            let config_txt = self.read(CONFIG_TXT);
+            let model = config_txt.text().and_then(kind::implied_model).unwrap_or(Given::SOME_PI);
+            self.put(MODEL, model.as_bytes(), "config.txt (used only by a Raspberry Pi)".to_owned());
         }
         Ok(kind)
     }
@@ -149,7 +154,7 @@ impl Given {
     fn tell(&mut self) {
         let name = |kind| self.kinds.get(&kind).cloned().unwrap_or_default();
         let (config, cmdline) = (name(Kind::Kconfig), name(Kind::Cmdline));
-        for path in [RELEASE, ARCH, VERSION, REALTIME, Given::BOARD] {
+        for path in [RELEASE, ARCH, VERSION, REALTIME, Given::BOARD, Given::ARMBIAN] {
             self.remove(path);
         }
         if let Some(text) = self.text.clone() {
@@ -175,6 +180,9 @@ impl Given {
             }
             if crate::boot_script::is_other_board(&text) {
                 self.put(Given::BOARD, b"no Raspberry Pi", cmdline.clone());
+            }
+            if crate::boot_script::is_armbian(kind::file_name(&cmdline)) {
+                self.put(Given::ARMBIAN, text.as_bytes(), cmdline.clone());
             }
             if let Some(records) = crate::boot_log::log_records(&text) {
                 self.put(LOG, records.as_bytes(), cmdline.clone());
@@ -205,6 +213,8 @@ impl Given {
         let said: Vec<&str> = all.iter().copied().filter(|line| !line.starts_with('#')).collect();
         let several = own.is_none() && (if is_pi { &all } else { &said }).len() > 1;
         let given = self.text.is_some().then(|| match own {
+            // Nothing sets the variable before this file does, unlike in a drop-in of /etc/default/grub.d.
+            Some(line) if kind::file_name(name) == "grub" => crate::boot_file::without_own(&line),
             Some(line) => line,
             None if is_pi => all.first().copied().unwrap_or_default().to_owned(),
             None => said.join(" "),
@@ -265,10 +275,14 @@ fn architecture(config: &KernelConfig) -> Option<&'static str> {
     let is = |option: &str| config.is_on(option);
     Some(match kconfig_known::architecture(config)? {
         "x86" if is("X86_64") || is("64BIT") => "x86_64",
-        "x86" if is("X86_32") => "i686",
+        // The name follows from the processor (arch/x86/kernel/cpu/bugs.c, init_utsname).
+        "x86" if is("M486") => "i486",
+        "x86" if ["M586", "M586TSC", "M586MMX"].iter().any(|option| is(option)) => "i586",
+        "x86" if is("X86_32") || is("M686") => "i686",
         "arm64" => "aarch64",
         "arm" if is("CPU_32v7") => "armv7l",
         "arm" if is("CPU_32v6") || is("CPU_32v6K") => "armv6l",
+        "arm" if is("CPU_32v5") && is("CPU_BIG_ENDIAN") => "armv5teb",
         "arm" if is("CPU_32v5") => "armv5tel",
         "arm" => "arm",
         "riscv" if is("32BIT") => "riscv32",
@@ -294,7 +308,13 @@ fn version_words(config: &KernelConfig) -> Option<&'static str> {
     if config.is_fragment() {
         return None;
     }
-    if config.is_on("PREEMPT_RT") || config.is_on("PREEMPT_RT_FULL") {
+    // scripts/mkcompile_h of the real-time patches before 5.4 wrote a blank.
+    if config.is_on("PREEMPT_RT_FULL")
+        || config.release().is_some_and(|release| release < (5, 3)) && config.is_on("PREEMPT_RT")
+    {
+        return Some("PREEMPT RT");
+    }
+    if config.is_on("PREEMPT_RT") {
         return Some("PREEMPT_RT");
     }
     let off = |option: &str| config.get(option) == Setting::Off;

@@ -1,7 +1,7 @@
 //! Infers the options that a configuration omits: from options that select them or that they depend on and, in a
 //! defconfig, from their defaults.
 
-use crate::kconfig_known::{architecture, choice, selects};
+use crate::kconfig_known::{RATES, architecture, choice, selects};
 use crate::{KernelConfig, Setting};
 
 /// Options, each with one that it depends on: lib/Kconfig.debug, lib/Kconfig.kasan, kernel/trace/Kconfig (`if FTRACE`),
@@ -112,6 +112,7 @@ const IMPLIED_BY: &[(&str, &[&str])] = &[
     ("CGROUPS", &["CGROUP_SCHED", "RT_GROUP_SCHED", "SCHED_AUTOGROUP"]),
     ("CGROUP_SCHED", &["RT_GROUP_SCHED", "SCHED_AUTOGROUP"]),
     ("CPU_ISOLATION", &["NO_HZ_FULL"]),
+    ("DEBUG_SPINLOCK", LOCKS),
     ("DEBUG_LOCK_ALLOC", &["DEBUG_WW_MUTEX_SLOWPATH", "LOCK_STAT", "PROVE_LOCKING"]),
     ("FUNCTION_TRACER", &["DYNAMIC_FTRACE", "FUNCTION_GRAPH_TRACER", "FUNCTION_PROFILER", "STACK_TRACER"]),
     ("LOCKDEP", LOCKS),
@@ -217,6 +218,19 @@ pub(crate) fn of(option: &str, config: &KernelConfig) -> Option<(String, &'stati
     if !selecting.is_empty() && selecting.iter().all(|name| config.get(name) == Setting::Off) {
         return Some(("n".to_owned(), "not set: no option that selects it is on"));
     }
+    // lib/Kconfig.debug of 4.4, 4.15, 5.2 and 6.6; that of 5.2 selects DEBUG_RWSEMS only with RWSEM_SPIN_ON_OWNER.
+    let is_since = |least| config.release().is_some_and(|release| release >= least);
+    let is_proved = on("PROVE_LOCKING")
+        && match option {
+            "DEBUG_MUTEXES" => !is_rt,
+            "DEBUG_RT_MUTEXES" => is_since((4, 15)) && on("RT_MUTEXES"),
+            "DEBUG_RWSEMS" => is_since((5, 10)) && !is_rt,
+            "DEBUG_WW_MUTEX_SLOWPATH" => is_since((5, 2)),
+            _ => false,
+        };
+    if is_proved {
+        return Some(("y".to_owned(), "PROVE_LOCKING selects it"));
+    }
     if option == "PREEMPTION" && is_not_preemptible(config) {
         return Some(("n".to_owned(), "not set: no option that selects it is on"));
     }
@@ -231,8 +245,7 @@ pub(crate) fn of(option: &str, config: &KernelConfig) -> Option<(String, &'stati
     if option == "NO_HZ_FULL" && (on("NO_HZ_IDLE") || on("HZ_PERIODIC")) {
         return Some(("n".to_owned(), "not set: another tick mode is set"));
     }
-    // kernel/Kconfig.hz.
-    let rate = || ["100", "250", "300", "1000"].into_iter().find(|hz| on(&format!("HZ_{hz}")));
+    let rate = || RATES.iter().find(|rate| on(rate)).and_then(|rate| rate.strip_prefix("HZ_"));
     if option == "HZ"
         && let Some(hz) = rate()
     {

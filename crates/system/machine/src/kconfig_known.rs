@@ -37,7 +37,7 @@ const REMOVED: &[(&str, Release)] = &[
 pub type Since = (&'static str, (u32, u32), (u32, u32));
 
 /// Options that depend on what an architecture selects (arch/*/Kconfig of Linux 2.6.39 to 7.1): HAVE_PREEMPT_DYNAMIC
-/// (commits 826bfeb37bb4, 1b2d3451ee50, 4e90d0522a68, 80c7889de7a8), IRQ_FORCED_THREADING.
+/// (commits 826bfeb37bb4, 1b2d3451ee50, 4e90d0522a68, 80c7889de7a8, 6ad7751537e8), IRQ_FORCED_THREADING.
 const SELECTED: &[(&str, &[Since])] = &[
     (
         "IRQ_FORCED_THREADING",
@@ -57,7 +57,7 @@ const SELECTED: &[(&str, &[Since])] = &[
         &[
             ("arm64", (5, 17), (5, 18)),
             ("loongarch", (6, 6), (6, 7)),
-            ("powerpc", (6, 14), (6, 17)),
+            ("powerpc", (6, 15), (6, 16)),
             ("riscv", (6, 5), (6, 6)),
             ("s390", (6, 9), (6, 13)),
             ("x86", (5, 11), (5, 12)),
@@ -69,6 +69,12 @@ const SELECTED: &[(&str, &[Since])] = &[
 pub fn architectures_with(option: &str) -> Option<&'static [Since]> {
     SELECTED.iter().find(|(name, _)| *name == option).map(|(_, since)| *since)
 }
+
+/// Tick rates: kernel/Kconfig.hz, and the choices of arch/{alpha,arm,mips}/Kconfig.
+pub(crate) const RATES: &[&str] = &[
+    "HZ_24", "HZ_32", "HZ_48", "HZ_64", "HZ_100", "HZ_128", "HZ_200", "HZ_250", "HZ_256", "HZ_300", "HZ_500",
+    "HZ_1000", "HZ_1024", "HZ_1200",
+];
 
 /// Groups of options; of each group, Kconfig keeps only the last option that a file sets (conf_read_simple of
 /// scripts/kconfig/confdata.c).
@@ -83,13 +89,13 @@ const CHOICES: &[&[&str]] = &[
         "CPU_FREQ_DEFAULT_GOV_USERSPACE",
     ],
     &["HZ_PERIODIC", "NO_HZ_IDLE", "NO_HZ_FULL"],
-    &["HZ_100", "HZ_250", "HZ_300", "HZ_1000"],
+    RATES,
     &["CMDLINE_FROM_BOOTLOADER", "CMDLINE_EXTEND", "CMDLINE_FORCE"],
 ];
 
 /// Folders of arch/, each with a group of options of which its configurations set one.
 const ARCHITECTURES: &[(&str, &[&str])] = &[
-    ("x86", &["X86", "X86_64", "X86_32"]),
+    ("x86", &["X86", "X86_64", "X86_32", "X86_GENERIC", "M486", "M586", "M586TSC", "M586MMX", "M686"]),
     ("arm64", &["ARM64"]),
     ("arm", &["ARM"]),
     ("riscv", &["RISCV"]),
@@ -226,7 +232,8 @@ mod tests {
             ("mips 6.18.1", "PREEMPT_DYNAMIC", false),
             ("arm64 5.17.0", "PREEMPT_DYNAMIC", false),
             ("arm64 5.18.0", "PREEMPT_DYNAMIC", true),
-            ("powerpc 6.15.0", "PREEMPT_DYNAMIC", true),
+            ("powerpc 6.15.0", "PREEMPT_DYNAMIC", false),
+            ("powerpc 6.16.0", "PREEMPT_DYNAMIC", true),
             ("x86 4.14.1", "CPU_ISOLATION", false),
             ("x86 5.12.1", "OSNOISE_TRACER", false),
             ("x86 4.19.1", "PREEMPT_RT", false),

@@ -6,6 +6,8 @@ use super::releases::show;
 use punctual_machine::{Since, architectures_with};
 
 const X86: &[Since] = &[("x86", EVER, EVER)];
+/// arch/powerpc/kernel/security.c.
+const POWERPC: &[Since] = &[("powerpc", EVER, EVER)];
 const EVER: Release = (0, 0);
 
 /// Parameters whose handlers are below arch/ or in drivers of one architecture, or depend on what an architecture
@@ -34,6 +36,10 @@ const PARAMETERS: &[(&str, &[Since])] = &[
         ],
     ),
     ("mmio_stale_data", X86),
+    ("no_entry_flush", POWERPC),
+    ("no_rfi_flush", POWERPC),
+    ("no_stf_barrier", POWERPC),
+    ("no_uaccess_flush", POWERPC),
     ("nohalt", &[("ia64", EVER, EVER)]),
     // GENERIC_IDLE_POLL_SETUP (kernel/sched/idle.c; arch/*/Kconfig of 3.10 to 7.1).
     (
@@ -61,6 +67,8 @@ const PARAMETERS: &[(&str, &[Since])] = &[
             ("x86", (4, 8), (4, 19)),
         ],
     ),
+    ("nospec_store_bypass_disable", &[("powerpc", EVER, EVER), ("x86", EVER, EVER)]),
+    ("nospectre_bhb", &[("arm64", EVER, EVER)]),
     ("nospectre_v1", &[("powerpc", EVER, EVER), ("x86", EVER, EVER)]),
     ("nospectre_v2", &[("arm64", EVER, EVER), ("powerpc", EVER, EVER), ("s390", EVER, EVER), ("x86", EVER, EVER)]),
     ("notsc", X86),
@@ -100,7 +108,7 @@ fn since(key: &str) -> Option<&'static [Since]> {
 
 /// Returns true for a parameter that only kernels for x86 have, or one of a module that only PCs use.
 pub(crate) fn is_x86_only(word: &str) -> bool {
-    let of_module = ["i915.", "intel_idle.", "kvm_amd.", "kvm_intel."].iter().any(|begin| word.starts_with(begin));
+    let of_module = ["i915.", "intel_idle.", "kvm_amd.", "kvm_intel."].iter().any(|begin| key(word).starts_with(begin));
     // intel_iommu= also exists on ia64, which Linux no longer supports.
     of_module || key(word) == "intel_iommu" || since(&key(word)) == Some(X86)
 }
@@ -143,7 +151,9 @@ mod tests {
             ("preempt=full", Some((5, 15)), "x86_64", None),
             ("preempt=full", Some((5, 10)), "mips", Some("not on mips")),
             ("preempt=full", Some((6, 18)), "armv7l", Some("not on armv7l")),
-            ("preempt=full", Some((6, 15)), "ppc64le", None),
+            ("preempt=full", Some((6, 15)), "ppc64le", Some("since Linux 6.16 on ppc64le, but this is 6.15")),
+            ("preempt=full", Some((6, 16)), "ppc64le", None),
+            ("no_stf_barrier", None, "x86_64", Some("on powerpc only, not on x86_64")),
             ("threadirqs", Some((3, 2)), "arm", Some("since Linux 3.12 on arm")),
             ("threadirqs", Some((3, 14)), "armv7l", None),
             ("threadirqs", None, "s390x", Some("not on s390x")),

@@ -51,8 +51,13 @@ pub(crate) fn config_txt(word: &str) -> Option<String> {
 const SYSCTLS: &[&str] =
     &["sched_rt_runtime_us", "sched_rt_period_us", "sched_rr_timeslice_ms", "perf_cpu_time_max_percent"];
 
+const NO_CPUFREQ: &str = "is not a parameter of Linux: cpufreq.off=1 disables frequency scaling";
+
 /// Names from real-time guides that no mainline kernel supports, with the text to show.
 const UNKNOWN: &[(&str, &str)] = &[
+    ("cpufreq_disable", NO_CPUFREQ),
+    // The name of the function behind cpufreq.off= (drivers/cpufreq/cpufreq.c).
+    ("disable_cpufreq", NO_CPUFREQ),
     ("housekeeping", "is not a parameter of Linux: isolcpus= and irqaffinity= name the CPUs"),
     ("kthread_cpus", "is not in mainline Linux: only patched kernels support it"),
     ("noht", "is not a parameter of Linux: nosmt keeps one thread of each core (since 4.19)"),
@@ -99,6 +104,7 @@ mod tests {
             "preempt_rt",
             "sched_rt_runtime_us=-1",
             "kernel.nmi_watchdog=0",
+            "cpufreq_disable=1",
         ] {
             assert!(unknown(word).is_some(), "{word}");
         }

@@ -3,7 +3,7 @@
 //! kernel/sched/core.c.
 
 use super::list::{self, Release, Scope};
-use super::names::key;
+use super::names::{distance, key};
 use punctual_machine::{parameters, scrub};
 use punctual_units::CpuList;
 
@@ -20,6 +20,12 @@ pub(crate) struct Isolcpus {
 
 /// Flags with the release that introduced them: commits 150dfee95f51 and 11ea68f553e2.
 const FLAGS: &[(&str, Release)] = &[("nohz", (4, 15)), ("domain", (4, 15)), ("managed_irq", (5, 6))];
+
+/// Returns the flag that an unknown one was probably meant to be.
+pub(crate) fn meant(flag: &str) -> Option<&'static str> {
+    let is_near = |name: &str| distance(flag, name) <= 2 || (flag.len() >= 4 && name.starts_with(flag));
+    FLAGS.iter().map(|(name, _)| *name).find(|name| is_near(name))
+}
 
 impl Isolcpus {
     pub fn parse(value: &str, scope: Scope) -> Isolcpus {
@@ -41,7 +47,7 @@ impl Isolcpus {
                     return found.ignored(value, &format!("the flag {name} is supported since Linux 5.6"));
                 }
                 // Commit 3662daf02350: unknown flags are skipped.
-                None if scope.is_before((5, 8)) => {
+                None if scope.is_before((5, 7)) => {
                     return found.ignored(value, &format!("`{flag}` is not a flag"));
                 }
                 None if is_flag => found.skipped.push(flag.to_owned()),
@@ -238,10 +244,14 @@ mod tests {
     }
 
     #[test]
-    fn unknown_flags_are_skipped_since_5_8() {
+    fn unknown_flags_are_skipped_since_5_7() {
         let skipped = read("manged_irq,domain,2-3", None);
         assert_eq!(skipped.cpus.as_ref().map(CpuList::to_string).as_deref(), Some("2-3"));
         assert_eq!(skipped.skipped, ["manged_irq"]);
+        assert_eq!(
+            (meant("manged_irq"), meant("managed"), meant("cpus")),
+            (Some("managed_irq"), Some("managed_irq"), None)
+        );
         assert_eq!(cpus("manged_irq,domain,2-3", Some((5, 4))), None);
         assert_eq!(cpus("managed_irq,domain,2-3", Some((5, 4))), None);
         assert_eq!(cpus("domain,2-3", Some((5, 4))).as_deref(), Some("2-3"));

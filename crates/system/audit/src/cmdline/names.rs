@@ -50,6 +50,15 @@ pub(crate) const TUNING: &[&str] = &[
     "kfence.sample_interval",
 ];
 
+/// Parameters of modules that users confuse with another module of the same driver (drivers/nvme/host/pci.c, core.c).
+const OF_MODULES: &[&str] = &[
+    "nvme.poll_queues",
+    "nvme.use_threaded_interrupts",
+    "nvme.write_queues",
+    "nvme_core.default_ps_max_latency_us",
+    "nvme_core.multipath",
+];
+
 /// Normalises the name of a parameter: `-` and `_` are equal (kernel/params.c, parameq).
 pub(crate) fn key(word: &str) -> String {
     word.split_once('=').map_or(word, |(key, _)| key).replace('-', "_")
@@ -70,7 +79,8 @@ pub(crate) fn meant(word: &str, release: Option<Release>) -> Option<&'static str
     if PREFIXES.iter().any(|name| key.starts_with(name)) {
         return None;
     }
-    if releases::is_listed(&key) || OTHERS.lines().any(|name| name == key) || TUNING.contains(&key.as_str()) {
+    let is_known = releases::is_listed(&key) || OF_MODULES.contains(&key.as_str());
+    if is_known || OTHERS.lines().any(|name| name == key) || TUNING.contains(&key.as_str()) {
         return None;
     }
     let reach = match key.len() {
@@ -87,7 +97,7 @@ pub(crate) fn meant(word: &str, release: Option<Release>) -> Option<&'static str
     }
     let alike = tuning().filter(|name| name.contains('.') == key.contains('.'));
     let near = alike.map(|name| (distance(&key, name), name)).filter(|(far, _)| *far <= reach).min();
-    let same_end = || tuning().find(|name| differs_in_module(&key, name));
+    let same_end = || tuning().chain(OF_MODULES.iter().copied()).find(|name| differs_in_module(&key, name));
     let any = || releases::of(release).find(|name| name.len() >= 6 && distance(&key, name) <= 1);
     near.map(|(_, name)| name).or_else(|| if key.contains('.') { same_end() } else { None }).or_else(any)
 }
@@ -97,7 +107,7 @@ fn differs_in_module(key: &str, name: &str) -> bool {
     let (Some((module, end)), Some((other, wanted))) = (key.split_once('.'), name.split_once('.')) else {
         return false;
     };
-    end == wanted && module.len() >= 5 && (other.starts_with(module) || module.starts_with(other))
+    end == wanted && module.len() >= 4 && (other.starts_with(module) || module.starts_with(other))
 }
 
 /// Returns the number of characters inserted, omitted, replaced or exchanged with their neighbour (optimal string
@@ -151,6 +161,8 @@ mod tests {
             ("intel.max_cstate=0", "intel_idle.max_cstate"),
             ("processor_idle.max_cstate=0", "processor.max_cstate"),
             ("dis_ucode_dlr", "dis_ucode_ldr"),
+            ("nvme_core.poll_queues=4", "nvme.poll_queues"),
+            ("nvme.default_ps_max_latency_us=0", "nvme_core.default_ps_max_latency_us"),
         ] {
             assert_eq!(meant(word, None), Some(name), "{word}");
         }
@@ -181,6 +193,7 @@ mod tests {
             "nosoftlockups",
             "hpet=disable",
             "kthread_cpu=0",
+            "nvme.poll_queues=4",
         ] {
             assert_eq!(meant(word, None), None, "{word}");
         }

@@ -161,7 +161,7 @@ fn number(text: &str) -> Option<Release> {
 }
 
 /// Returns true for a parameter of any listed release.
-pub(super) fn is_listed(key: &str) -> bool {
+pub(crate) fn is_listed(key: &str) -> bool {
     find(key).is_some()
 }
 
@@ -194,6 +194,14 @@ pub(crate) fn lacks(word: &str, release: Release) -> Option<String> {
         None => find(&key)?.lacks(release),
     }?;
     Some(format!("{key} is supported {why}, but this is {}", show(release)))
+}
+
+/// Explains why a kernel that accepts the parameter does nothing with it: elevator_setup() of block/elevator.c only
+/// prints a message since Linux 5.4, and the schedulers it chose were removed in 5.0.
+pub(crate) fn ignores(word: &str, release: Release) -> Option<String> {
+    (key(word) == "elevator" && release >= (5, 0)).then(|| {
+        "elevator= has no effect since Linux 5.0: /sys/block/*/queue/scheduler chooses the scheduler".to_owned()
+    })
 }
 
 /// Returns since which release Linux has a parameter, as `NAME since …`; `None` if every listed release has it.
@@ -315,6 +323,12 @@ mod tests {
                 None => assert_eq!(said, None, "{word}"),
             }
         }
+    }
+
+    #[test]
+    fn what_a_release_ignores_is_said() {
+        assert!(ignores("elevator=noop", (5, 4)).is_some());
+        assert!(ignores("elevator=noop", (4, 19)).is_none() && ignores("quiet", (6, 12)).is_none());
     }
 
     #[test]

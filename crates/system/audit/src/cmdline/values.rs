@@ -7,8 +7,8 @@ use punctual_machine::scrub;
 /// Values of parameters that accept a few words and reject or ignore others: sched_dynamic_mode() of
 /// kernel/sched/core.c, idle_setup() of arch/x86/kernel/process.c, tsc_setup() of arch/x86/kernel/tsc.c,
 /// pcie_aspm_disable() of drivers/pci/pcie/aspm.c, setup_transparent_hugepage() of mm/huge_memory.c,
-/// intel_pstate_setup() of drivers/cpufreq/intel_pstate.c, audit_enable() of kernel/audit.c (which treats any other
-/// value as `on`).
+/// intel_pstate_setup() of drivers/cpufreq/intel_pstate.c, amd_pstate_param() of drivers/cpufreq/amd-pstate.c,
+/// audit_enable() of kernel/audit.c (which treats any other value as `on`).
 const WORDS: &[(&str, &[&str])] = &[
     ("preempt", &["none", "voluntary", "full", "lazy"]),
     ("idle", &["poll", "halt", "nomwait"]),
@@ -19,13 +19,16 @@ const WORDS: &[(&str, &[&str])] = &[
         "intel_pstate",
         &["disable", "active", "passive", "force", "no_hwp", "hwp_only", "support_acpi_ppc", "per_cpu_perf_limits"],
     ),
+    ("amd_pstate", &["disable", "passive", "active", "guided"]),
     ("audit", &["0", "off", "1", "on"]),
     ("cpufreq.default_governor", &["performance", "powersave", "ondemand", "conservative", "schedutil", "userspace"]),
 ];
 
 /// Values with the first release that supports them; earlier releases reject or ignore them. kernel/sched/core.c,
-/// arch/x86/kernel/tsc.c, drivers/cpufreq/intel_pstate.c.
+/// arch/x86/kernel/tsc.c, drivers/cpufreq/intel_pstate.c, drivers/cpufreq/amd-pstate.c.
 const ADDED: &[(&str, &str, Release)] = &[
+    ("amd_pstate", "active", (6, 3)),
+    ("amd_pstate", "guided", (6, 4)),
     ("intel_pstate", "active", (5, 8)),
     ("preempt", "lazy", (6, 13)),
     ("tsc", "nowatchdog", (5, 2)),
@@ -213,6 +216,7 @@ mod tests {
             ("tsc=reliabel", "not among the values"),
             ("transparent_hugepage=off", "not among the values"),
             ("intel_pstate=off", "not among the values"),
+            ("amd_pstate=disabled", "disable, passive, active, guided"),
             ("audit=no", "not among the values"),
             ("cpufreq.default_governor=preformance", "not among the values"),
             ("clocksource=tcs", "tsc is one"),
@@ -234,6 +238,8 @@ mod tests {
             ("tsc=nowatchdog", (5, 0), true),
             ("tsc=nowatchdog", (5, 4), false),
             ("tsc=watchdog", (6, 1), true),
+            ("amd_pstate=guided", (6, 3), true),
+            ("amd_pstate=guided", (6, 6), false),
         ] {
             assert_eq!(refused(word, Some(release)).is_some(), is_refused, "{word} {release:?}");
         }

@@ -1,7 +1,9 @@
 //! Compares the boot loader's configuration with the running kernel's command line.
 
+use super::cmdline::listed;
 use super::{CONFIG_READS, Probe, With};
-use crate::cmdline::names::is_tuning;
+use crate::cmdline::names::{is_tuning, key};
+use crate::cmdline::releases::is_listed;
 use crate::reading::{Cause, Gap, Many, Reading, Value};
 use crate::sight::{Notes, Sight};
 use punctual_machine::{BootFile, BuiltIn, Given, KernelConfig, boot_file, boot_file_cmdline, parameters, scrub};
@@ -42,6 +44,20 @@ pub(super) const PROBES: &[Probe] = &[
             ],
         ],
         run: drift,
+    },
+    // Kernel parameters in lines of their own, which no variable of Armbian's boot script stands for.
+    Probe {
+        name: "armbian-unread",
+        with: &[],
+        reads: &[&[Given::ARMBIAN]],
+        run: |sight, _, notes| armbian(sight, notes, false),
+    },
+    // The line of armbianEnv.txt that passes them to the kernel.
+    Probe {
+        name: "armbian-line",
+        with: &[],
+        reads: &[&[Given::ARMBIAN]],
+        run: |sight, _, notes| armbian(sight, notes, true),
     },
     // Number of lines of a given file with a command line, if that is read by an unknown loader.
     Probe { name: "boot-lines", with: &[], reads: &[&[Given::LINES]], run: lines },
@@ -84,6 +100,34 @@ fn line_of(file: &str, text: &str) -> Option<String> {
     }
     let first = text.trim_start().lines().next().unwrap_or_default();
     Some(if is_one_line(file, text) { first } else { text }.to_owned())
+}
+
+/// Variables of Armbian's boot scripts (config/bootscripts of armbian/build) that are called like kernel parameters.
+const OF_SCRIPT: &[&str] = &["console", "earlycon", "logo", "rootflags", "rootfstype"];
+
+/// Finds kernel parameters that armbianEnv.txt sets as variables. The boot script passes rootdev, rootfstype, consoleargs,
+/// verbosity, usbstoragequirks, extraargs and extraboardargs to the kernel. `corrected` selects the line to write.
+fn armbian(sight: &Sight, notes: &mut Notes, corrected: bool) -> Reading {
+    let text = match sight.text(Given::ARMBIAN, &mut Notes::default()) {
+        Ok(text) => text,
+        Err(gap) => return Reading::Many(Many::unknown(gap)),
+    };
+    let lines = || text.lines().map(str::trim).filter(|line| !line.starts_with('#'));
+    let is_unread = |line: &&str| {
+        let name = key(line);
+        is_tuning(line) || (line.contains('=') && is_listed(&name) && !OF_SCRIPT.contains(&name.as_str()))
+    };
+    let mut words: Vec<String> = lines().filter(is_unread).map(scrub).collect();
+    if corrected && !words.is_empty() {
+        let given = lines().find_map(|line| line.strip_prefix("extraargs=")).unwrap_or_default();
+        let all = [scrub(given)].into_iter().chain(words).filter(|word| !word.is_empty()).collect::<Vec<_>>();
+        words = vec![format!("extraargs={}", all.join(" "))];
+    }
+    let reading = listed(Ok(words));
+    if !corrected {
+        notes.add(Given::ARMBIAN, format!("kernel parameters as lines of their own: {}", reading.show()));
+    }
+    reading
 }
 
 fn lines(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
@@ -142,16 +186,18 @@ fn persisted(sight: &Sight, notes: &mut Notes) -> Result<Option<Persisted>, Gap>
     if let Ok(text) = sight.text(Given::LINES, &mut unnoted) {
         return Ok(Some(Persisted::new(Given::LINES, &text, Some(text.clone()))));
     }
+    let mut not_given = None;
     for path in LINES {
         match sight.text(path, &mut unnoted) {
             Ok(text) => return Ok(Some(Persisted::new(path, &text, line_of(path, &text)))),
             Err(gap) if gap.cause == Cause::Absent => {}
-            // It is unknown which of these files the machine has.
-            Err(gap) if gap.is_not_given() => {
-                return Err(noted(Gap::new("the boot loader's configuration", gap.cause), notes));
-            }
+            Err(gap) if gap.is_not_given() => not_given = Some(gap.cause),
             Err(gap) => return Err(noted(gap, notes)),
         }
+    }
+    // It is unknown which of these files the machine has.
+    if let Some(cause) = not_given {
+        return Err(noted(Gap::new("the boot loader's configuration", cause), notes));
     }
     if let Some(found) = entries(sight)? {
         return Ok(Some(found));

@@ -1,5 +1,6 @@
 use super::cpu_lists::{adds_up, idle_lists};
 use super::kernel::{backports, release};
+use super::platform::machine_of;
 use super::{CONFIG_READS, Probe, With};
 use crate::cmdline::UNKNOWN;
 use crate::cmdline::built::{self, Built, asks_nothing};
@@ -7,7 +8,7 @@ use crate::cmdline::list::typographic;
 use crate::cmdline::{arches, foreign, names, releases, values};
 use crate::reading::{Cause, Gap, Known, Many, Reading, Value};
 use crate::sight::{Notes, Sight, meaning};
-use punctual_machine::{longest_cmdline, may_repeat, parameters, scrub};
+use punctual_machine::{has_variable, longest_cmdline, may_repeat, parameters, scrub};
 use std::collections::{BTreeMap, BTreeSet};
 
 const CMDLINE: &str = "/proc/cmdline";
@@ -148,7 +149,7 @@ fn near_misses(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
         said.chain(behind_dashes(&line)).chain(no_break_space(&line)).collect()
     });
     let reading = listed(found);
-    notes.add("/proc/cmdline: no parameters", reading.show());
+    notes.add("/proc/cmdline: no parameters or values of Linux", reading.show());
     reading
 }
 
@@ -180,12 +181,13 @@ pub(crate) fn unsupported(sight: &Sight, word: &str) -> Option<String> {
     if is_known(sight, word) {
         return None;
     }
-    let (release, arch) = (series(sight), sight.text(ARCH, &mut Notes::default()).ok());
+    let (release, arch) = (series(sight), machine_of(sight, &mut Notes::default()).ok());
     let folder = arch.as_deref().map(arches::folder);
     let at = || releases::lacks_at(word, self::release(sight, &mut Notes::default()).ok()?, folder);
     foreign::unknown(word)
         .or_else(|| arches::lacks_on(word, release, arch.as_deref()?))
         .or_else(|| releases::lacks(word, release?))
+        .or_else(|| releases::ignores(word, release?))
         .or_else(at)
         .or_else(|| match built(sight, word)? {
             (Built::Out, options) if !asks_nothing(word) => Some(format!(
@@ -206,8 +208,12 @@ fn of_others(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
         all.extend(overridden_expedition(sight, &words));
         all
     });
+    let is_none = matches!(&found, Ok(all) if all.is_empty());
     let reading = listed(found);
-    notes.add("/proc/cmdline: without effect", reading.show());
+    // A value that the kernel rejects has no effect either, and is noted by `near-misses`.
+    if !is_none || near_misses(sight, &With::new(), &mut Notes::default()) == listed(Ok(Vec::new())) {
+        notes.add("/proc/cmdline: without the intended effect on this kernel", reading.show());
+    }
     reading
 }
 
@@ -235,7 +241,7 @@ pub(crate) fn built(sight: &Sight, word: &str) -> Option<(Built, String)> {
 fn undecided(sight: &Sight, _: &With, _: &mut Notes) -> Reading {
     let release = series(sight);
     let is_open = |word: &&String| match built(sight, word) {
-        _ if unsupported(sight, word).is_some() => false,
+        _ if unsupported(sight, word).is_some() || values::refused(word, release).is_some() => false,
         Some((found, _)) => found == Built::Open && !asks_nothing(word),
         None if release.is_some_and(|release| releases::may_be_backported(word, release)) => true,
         None => names::is_tuning(word) && !release.is_some_and(|release| releases::has(word, release)),
@@ -249,10 +255,29 @@ fn whole(sight: &Sight) -> Result<String, Gap> {
     sight.variables().first().map_or(Ok(line), |word| Err(meaning(word)))
 }
 
-/// Like [`whole`], but words with variables may stand for more.
+/// Like [`whole`], but without the variables, which may stand for more.
 fn known_part(sight: &Sight) -> Result<String, Gap> {
     sight.cmdline()?;
-    Ok(sight.machine.read(CMDLINE).text().unwrap_or_default().trim_end().to_owned())
+    let line = sight.machine.read(CMDLINE).text().unwrap_or_default().trim_end().to_owned();
+    if !line.split_ascii_whitespace().any(has_variable) {
+        return Ok(line);
+    }
+    let words: Vec<String> = line.split_ascii_whitespace().map(without_variables).collect();
+    Ok(words.iter().filter(|word| !word.is_empty()).map(String::as_str).collect::<Vec<_>>().join(" "))
+}
+
+/// Removes `$name` and `${name}`.
+fn without_variables(word: &str) -> String {
+    let mut parts = word.split('$');
+    let mut all = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let behind = match part.strip_prefix('{') {
+            Some(inner) => inner.split_once('}').map_or("", |(_, behind)| behind),
+            None => part.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '_'),
+        };
+        all.push_str(behind);
+    }
+    all
 }
 
 fn length(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {

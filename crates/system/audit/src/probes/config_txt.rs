@@ -43,6 +43,14 @@ pub(super) const PROBES: &[Probe] = &[
         reads: READS,
         run: |sight, _, notes| some(sight, notes, is_kernel_word),
     },
+    Probe {
+        name: "pi-switches-misspelt",
+        with: &[],
+        reads: READS,
+        run: |sight, _, notes| some(sight, notes, is_misspelt_switch),
+    },
+    // Settings with a comment after the value.
+    Probe { name: "pi-remarks", with: &[], reads: READS, run: |sight, _, notes| some(sight, notes, has_remark) },
     // Kernels that config.txt names but that do not exist.
     Probe {
         name: "pi-kernel-missing",
@@ -143,22 +151,6 @@ fn stock_of(clocks: [u32; 5], key: &str) -> Option<u32> {
     }
 }
 
-/// Returns the model: as given, or implied by the device tree or an overlay of one model.
-fn model(found: &Found) -> Option<&str> {
-    let implied = |line: &Line| {
-        let name = line.value().split(',').next().unwrap_or_default().trim_end_matches(".dtbo");
-        match line.key() {
-            _ if !line.unless.is_empty() => None,
-            "device_tree" if name.contains("bcm2712") => Some("Raspberry Pi 5"),
-            "device_tree" if name.contains("bcm2711") => Some("Raspberry Pi 4"),
-            "dtoverlay" if name.ends_with("-pi5") => Some("Raspberry Pi 5"),
-            "dtoverlay" if name.ends_with("-pi4") => Some("Raspberry Pi 4"),
-            _ => None,
-        }
-    };
-    found.model.as_deref().or_else(|| found.lines.iter().find_map(implied))
-}
-
 /// Returns the largest clock that is certainly no more than the stock one of an unknown board.
 fn least_stock(found: &Found, key: &str) -> Option<u32> {
     // Only later models have 64-bit processors, from the Raspberry Pi 2 revision 1.2 on.
@@ -168,7 +160,7 @@ fn least_stock(found: &Found, key: &str) -> Option<u32> {
 }
 
 fn stock(found: &Found, key: &str) -> Option<u32> {
-    let model = model(found)?;
+    let model = found.model.as_deref()?;
     let (_, clocks) = STOCK.iter().find(|(name, ..)| model.contains(name))?;
     let clock = stock_of(*clocks, key)?;
     // Boards of revision 1.4 and later.
@@ -193,7 +185,7 @@ fn clocks(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
             };
             let set = found.lines.iter().filter(|line| is_clock(line) && (is_overvoltage(line) || !is_stock(line)));
             let (open, set): (Vec<Line>, Vec<Line>) =
-                set.cloned().partition(|line| model(&found).is_none() && line.unless.is_empty() && may_be_stock(line));
+                set.cloned().partition(|line| found.model.is_none() && line.unless.is_empty() && may_be_stock(line));
             let mut reading = listed(set, found.missing.clone());
             if let Reading::Many(many) = &mut reading {
                 let unknown = || Gap::new("the board, which decides the stock clocks", Cause::NotGiven);
@@ -316,9 +308,40 @@ fn is_overvoltage(line: &Line) -> bool {
     is_voltage && line.value().parse::<i64>().is_ok_and(|steps| steps > 0)
 }
 
+/// Parameters without a value. Other words without `=` belong to a comment whose line was broken.
+const BARE: &[&str] = &["nosmt", "nosoftlockup", "nowatchdog", "rcu_nocb_poll", "rootwait", "threadirqs"];
+
 fn is_kernel_word(line: &Line) -> bool {
-    const WORDS: &[&str] = &["console", "root", "rootwait", "rootfstype", "quiet", "loglevel", "cgroup_enable"];
+    const WORDS: &[&str] = &[
+        "cgroup_enable",
+        "console",
+        "consoleblank",
+        "fsck.repair",
+        "loglevel",
+        "panic",
+        "root",
+        "rootfstype",
+        "video",
+    ];
+    if !line.text.contains('=') {
+        return BARE.contains(&line.text.as_str());
+    }
     WORDS.contains(&line.key()) || line.key().starts_with("dwc_otg.") || is_tuning(line.key())
+}
+
+/// Returns true for a switch of the device tree whose state is a part of its name: `audio_on` for `audio=on`
+/// (boot/overlays/README of raspberrypi/firmware).
+fn is_misspelt_switch(line: &Line) -> bool {
+    const SWITCHES: &[&str] =
+        &["audio", "i2c", "i2c0", "i2c1", "i2c_arm", "i2c_vc", "i2s", "random", "spi", "watchdog"];
+    let name = ["_on", "_off"].iter().find_map(|end| line.value().strip_suffix(end));
+    line.key() == "dtparam" && name.is_some_and(|name| SWITCHES.contains(&name))
+}
+
+/// Returns true for a setting with a comment after its value. Comments are documented only at the start of a line
+/// (Ubuntu's documentation of boards).
+fn has_remark(line: &Line) -> bool {
+    line.value().contains([' ', '\t']) && line.value().contains('#')
 }
 
 fn missing(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {

@@ -5,7 +5,7 @@ use super::kernel::{backports, release};
 use super::offload::{NOCBS_CHECKED, offload_list, offloaded_partly, polls_for_nobody};
 use super::open_lists::{in_any_machine, least_last, shown};
 use super::{CONFIG_READS, CPU_SET_READS, Probe, With};
-use crate::cmdline::isolcpus::Isolation;
+use crate::cmdline::isolcpus::{self, Isolation};
 use crate::cmdline::list::{self, Release, Scope};
 use crate::cmdline::names::key;
 use crate::cmdline::{built::Built, values};
@@ -44,6 +44,9 @@ pub(super) const ISOLCPUS: &[&[&str]] = &[CMDLINE, &[POSSIBLE], CONFIG_READS];
 pub(super) const NAMES: &[&str] =
     &["isolcpus", "nohz_full", "rcu_nocbs", "irqaffinity", "workqueue.unbound_cpus", SYSTEMD];
 const SYSTEMD: &str = "systemd.cpu_affinity";
+
+/// Begins the reason of a sentence about a list that its parameter rejects.
+const REFUSED: &str = " is rejected: ";
 
 struct Lists<'a> {
     sight: &'a Sight<'a>,
@@ -126,7 +129,7 @@ impl Lists<'_> {
     }
 
     fn refused<T>(&mut self, name: &str, value: &str, why: &str) -> Option<T> {
-        self.found.push(format!("{name}={} is rejected: {why}", scrub(value)));
+        self.found.push(format!("{name}={}{REFUSED}{why}", scrub(value)));
         None
     }
 }
@@ -263,17 +266,21 @@ fn contradictions(
     if !is_all && isolation.tickless().is_some_and(|cpus| cpus.contains(CpuId(0))) {
         found.push("CPU 0 is in nohz_full=, but it is the timekeeping CPU".to_owned());
     }
+    // The kernel clears the boot CPU from nohz_full= (kernel/time/tick-sched.c, tick_nohz_init).
+    let is_tickless = |cpus: &CpuList| cpus.iter().filter(|cpu| *cpu != CpuId(0)).collect::<CpuList>();
     // Without isolcpus=, a cpuset partition may provide the isolated CPUs.
     let is_known = asked.is_some() || known.is_some();
-    if let Some(tickless) = of("nohz_full").filter(|list| is_known && !list.minus(&isolated).is_empty()) {
-        found.push(format!("nohz_full has CPU {}, which isolcpus does not isolate", tickless.minus(&isolated)));
+    let more = of("nohz_full").map(|list| is_tickless(&list.minus(&isolated))).unwrap_or_default();
+    if is_known && !more.is_empty() {
+        found.push(format!("nohz_full has CPU {more}, which isolcpus does not isolate"));
     }
     found.extend(without_effect(line));
     found.extend(not_started(line, lists));
     found.extend(asked.and_then(|asked| offloaded(asked, of("rcu_nocbs")?, isolation.tickless())));
     for name in ["irqaffinity", SYSTEMD, "workqueue.unbound_cpus"] {
         let Some(list) = of(name) else { continue };
-        let tickless = isolation.tickless().map(|cpus| list.and(cpus).minus(&isolated)).unwrap_or_default();
+        let tickless = isolation.tickless().map(|cpus| is_tickless(&list.and(cpus).minus(&isolated)));
+        let tickless = tickless.unwrap_or_default();
         for (cpus, what) in [(list.and(&isolated), "isolated"), (tickless, "tickless (nohz_full)")] {
             if !cpus.is_empty() {
                 found.push(format!("{name} has CPU {cpus}, which is {what}"));
@@ -342,14 +349,15 @@ pub(super) fn idle_lists(sight: &Sight, line: &str) -> Vec<String> {
         let is_built = !matches!(built(sight, "isolcpus"), Some((Built::Out, _)));
         let wrong = lists.isolation.wrong.iter().filter(|text| is_built && text.contains("isolates nothing"));
         let overruled = lists.isolation.overruled.iter().map(|(_, text)| text);
-        let own = wrong.chain(overruled).cloned();
+        let refused = lists.found.iter().filter(|text| text.contains(REFUSED));
+        let own = wrong.chain(overruled).chain(refused).cloned();
         own.chain(without_effect(line)).chain(not_started(line, &of)).collect()
     };
     let polled = polls_for_nobody(sight, line);
     in_any_machine(found, possible.is_none()).into_iter().chain(polled).collect()
 }
 
-fn isolcpus(sight: &Sight, notes: &mut Notes, more: u32) -> Result<Option<Isolation>, Gap> {
+fn asked(sight: &Sight, notes: &mut Notes, more: u32) -> Result<Option<Isolation>, Gap> {
     let line = sight.cmdline().inspect_err(|gap| notes.add(&gap.source, gap.cause.describe()))?;
     let words: Vec<String> = parameters(&line).into_iter().filter(|word| key(word) == "isolcpus").collect();
     if let Some(gap) = sight.variable("isolcpus").filter(|_| words.is_empty()) {
@@ -364,7 +372,7 @@ fn isolcpus(sight: &Sight, notes: &mut Notes, more: u32) -> Result<Option<Isolat
 }
 
 fn boot_cpu(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
-    match isolcpus(sight, notes, 0) {
+    match asked(sight, notes, 0) {
         Ok(found) => {
             let is = found.as_ref().and_then(Isolation::domain).is_some_and(|cpus| cpus.contains(CpuId(0)));
             Reading::word(if is { "yes" } else { "no" })
@@ -375,9 +383,9 @@ fn boot_cpu(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
 
 fn sentences(sight: &Sight, notes: &mut Notes, of: impl Fn(Isolation) -> Vec<String>) -> Reading {
     let mut many = Many::default();
-    match isolcpus(sight, notes, 0) {
+    match asked(sight, notes, 0) {
         Ok(_) => {
-            let found = |more| isolcpus(sight, &mut Notes::default(), more).ok().flatten().map_or_else(Vec::new, &of);
+            let found = |more| asked(sight, &mut Notes::default(), more).ok().flatten().map_or_else(Vec::new, &of);
             let is_open = possible(sight, &mut Notes::default()).is_err();
             in_any_machine(found, is_open).into_iter().for_each(|text| many.push("", Ok(Value::Text(text))));
         }
@@ -393,7 +401,15 @@ fn isolcpus_wrong(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
 fn isolcpus_doubtful(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     sentences(sight, notes, |found| {
         let mut said = found.skipped.clone();
-        said.iter_mut().for_each(|flag| *flag = format!("the kernel skips `{flag}`, which is not a flag of isolcpus="));
+        let since = if release(sight, &mut Notes::default()).is_ok() {
+            ""
+        } else {
+            " since Linux 5.7 (older ones ignore isolcpus=)"
+        };
+        for flag in &mut said {
+            let meant = isolcpus::meant(flag).map(|name| format!(" ({name} is)")).unwrap_or_default();
+            *flag = format!("the kernel skips `{flag}`{since}, which is not a flag of isolcpus={meant}");
+        }
         said.extend(found.overruled_of("isolcpus").chain(&found.wrong).cloned());
         if said.is_empty() {
             return said;
@@ -419,7 +435,7 @@ fn isolcpus_domain(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
         (Some(_), Some(Err(gap))) => Err(gap.clone()),
         (found, _) => Ok(found),
     };
-    match isolcpus(sight, notes, 1).and_then(is_found) {
+    match asked(sight, notes, 1).and_then(is_found) {
         Ok(Some(found)) => {
             Reading::word(found.domain().map_or_else(|| "none".to_owned(), |cpus| shown(sight, &["isolcpus"], cpus)))
         }

@@ -4,7 +4,7 @@ use super::{CONFIG_READS, Probe, With};
 use crate::cmdline::arches;
 use crate::reading::{Cause, Gap, Reading};
 use crate::sight::{Notes, Sight};
-use punctual_machine::{Distribution, Given, kernels_distribution, parameters};
+use punctual_machine::{Distribution, Given, architectures_with, kernels_distribution, parameters};
 
 const ARCH: &str = "/proc/sys/kernel/arch";
 const MODEL: &str = "/proc/device-tree/model";
@@ -24,12 +24,22 @@ pub(super) const PROBES: &[Probe] = &[
         run: raspberry_pi,
     },
     // Where a real-time kernel comes from: `debian-amd64`, `arch-linux`, …; `build` if no package exists, `none` if the
-    // architecture has no PREEMPT_RT. See [`source`].
+    // architecture has no PREEMPT_RT, `old-patches` if only the real-time patches up to 4.19 had it, `host` if the host
+    // of a virtual machine supplies the kernel. See [`source`].
     Probe {
         name: "rt-kernel-source",
         with: &[],
         reads: &[&[ARCH, RELEASE, VERSION, CMDLINE, CMDLINE_TXT, MODEL, Given::BOARD], OS, CONFIG_READS],
         run: rt_kernel_source,
+    },
+    // `yes` if only single files of a machine are given, so that nothing shows its present state, otherwise `no`.
+    Probe {
+        name: "single-files",
+        with: &[],
+        reads: &[&["/sys"]],
+        run: |sight, _, _| {
+            Reading::word(if sight.names("/sys").is_err_and(|gap| gap.is_not_given()) { "yes" } else { "no" })
+        },
     },
     // `yes` if the kernel is unknown and a configuration fragment requests PREEMPT_RT.
     Probe { name: "rt-fragment", with: &[], reads: &[&[VERSION], CONFIG_READS], run: rt_fragment },
@@ -47,7 +57,7 @@ const OF_BOARDS: &[&str] = &[
     "root=/dev/mmcblk",
 ];
 
-fn machine_of(sight: &Sight, notes: &mut Notes) -> Result<String, Gap> {
+pub(super) fn machine_of(sight: &Sight, notes: &mut Notes) -> Result<String, Gap> {
     let gap = match sight.text(ARCH, notes) {
         Err(gap) if gap.is_not_given() => gap,
         read => return read,
@@ -74,6 +84,20 @@ fn machine(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
 /// the downstream kernels before 4.9).
 const BOARDS: &[&str] = &["ARCH_BCM2708", "ARCH_BCM2709", "ARCH_BCM2835"];
 
+/// Beginnings of words with consoles that the processors of a Raspberry Pi do not have: their UARTs are a PL011
+/// (ttyAMA) and an 8250 (ttyS).
+const OTHER_CONSOLES: &[&str] = &[
+    "console=ttyAML",
+    "console=ttyHS",
+    "console=ttyLP",
+    "console=ttyMSM",
+    "console=ttyO",
+    "console=ttyPS",
+    "console=ttySAC",
+    "console=ttyTHS",
+    "console=ttymxc",
+];
+
 /// Parts of the releases of kernels for other boards, and of WSL.
 const OTHERS: &[&str] =
     &["-bone", "-imx", "-meson64", "-rk35xx", "-rockchip", "-sunxi", "-tegra", "-ti-", "-microsoft"];
@@ -90,10 +114,16 @@ fn raspberry_pi(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
         let mut unnoted = Notes::default();
         let release = sight.text(RELEASE, &mut unnoted).unwrap_or_default();
         let is_off = |option: &&str| sight.option(option, &mut Notes::default()).is_ok_and(|value| value.text() == "n");
+        let is_on = |option: &&str| sight.option(option, &mut Notes::default()).is_ok_and(|value| value.text() == "y");
+        let words = sight.cmdline().map(|line| parameters(&line)).unwrap_or_default();
         of_arch
             || sight.text(Given::BOARD, notes).is_ok()
             || OTHERS.iter().any(|part| release.contains(part))
             || BOARDS.iter().all(is_off)
+            // arch/arm/mach-bcm/Kconfig, arch/arm64/Kconfig.platforms; the downstream kernels before 4.9 have no such
+            // dependency.
+            || (is_off(&"ARCH_BCM") && !BOARDS.iter().any(is_on))
+            || words.iter().any(|word| OTHER_CONSOLES.iter().any(|begin| word.starts_with(begin)))
     };
     if gap.is_not_given() && is_other() { Reading::word("no") } else { Reading::gap(gap) }
 }
@@ -124,15 +154,28 @@ fn source(arch: &str, of: Option<Distribution>, release: Option<(u32, u32)>) -> 
             "loongarch" => "build-loongarch",
             "arm64" | "riscv" | "x86" => "build",
             "powerpc" => "build-patched",
+            folder if release.is_some_and(|release| had_patches(folder, release)) => "old-patches",
             _ => "none",
         },
     }
+}
+
+/// The real-time patches for Linux 3.0 to 4.19 let every architecture with IRQ_FORCED_THREADING select PREEMPT_RT_FULL.
+fn had_patches(folder: &str, release: (u32, u32)) -> bool {
+    let since =
+        architectures_with("IRQ_FORCED_THREADING").unwrap_or_default().iter().find(|(name, ..)| *name == folder);
+    release <= (4, 19) && since.is_some_and(|(.., with)| release >= *with)
 }
 
 fn rt_kernel_source(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     let config = sight.config().as_ref().ok();
     let of = kernels_distribution(sight.machine, config);
     let release = super::kernel::release(sight, &mut Notes::default()).ok().map(|(major, minor, _)| (major, minor));
+    // The host supplies the kernel of a small virtual machine such as Firecracker's, and names its devices this way.
+    let words = sight.cmdline().map(|line| parameters(&line)).unwrap_or_default();
+    if words.iter().any(|word| word.starts_with("virtio_mmio.device=")) {
+        return Reading::word("host");
+    }
     match machine_of(sight, notes) {
         Ok(arch) => Reading::word(source(&arch, of, release)),
         Err(_) if of == Some(Distribution::Wsl) => Reading::word("wsl"),
@@ -171,6 +214,9 @@ mod tests {
             ("s390x", None, None, "none"),
             ("ppc64le", Some(Debian), None, "build-patched"),
             ("mips", None, None, "none"),
+            ("mips", None, Some((3, 10)), "old-patches"),
+            ("mips", None, Some((5, 10)), "none"),
+            ("i586", None, None, "build"),
             ("sparc64", None, None, "none"),
             ("loongarch64", None, None, "build-loongarch"),
         ] {

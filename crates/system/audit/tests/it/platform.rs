@@ -42,6 +42,8 @@ fn a_real_time_kernel_is_one_that_the_machine_can_have() {
         ("x86 6.6.52-gentoo", "CONFIG_X86_64=y", "build a real-time kernel"),
         ("x86 6.6.52", "CONFIG_X86_64=y", "linux-image-rt-amd64"),
         ("s390 5.8.3", "CONFIG_S390=y", "another architecture"),
+        ("mips 3.10.24", "CONFIG_MIPS=y", "with the real-time patches for its release"),
+        ("x86 3.8.0", "CONFIG_M586TSC=y\nCONFIG_X86_GENERIC=y", "no package for this machine is known"),
         ("powerpc 6.1.9", "CONFIG_PPC64=y", "real-time patches"),
     ] {
         let text = format!("# Linux/{head} Kernel Configuration\n{options}\nCONFIG_PREEMPT_NONE=y\n");
@@ -61,6 +63,8 @@ fn what_is_no_raspberry_pi_is_judged_as_such() {
     let line = Some(Kind::Cmdline);
     assert!(is_other(&[("cmdline", "ro quiet intel_iommu=off isolcpus=2\n", line)]));
     assert!(is_other(&[("uEnv.txt", "enable_uboot_overlays=1\ncmdline=coherent_pool=1M\n", None)]));
+    assert!(is_other(&[("config", "CONFIG_ARM64=y\nCONFIG_ARCH_QCOM=y\n# CONFIG_ARCH_BCM is not set\n", None)]));
+    assert!(is_other(&[("cmdline", "earlycon console=ttyMSM0,115200 ro rootwait\n", line)]));
     assert!(is_other(&[("config", "# Linux/x86 4.9.8 Kernel Configuration\nCONFIG_X86_64=y\n", None)]));
     // These words were copied from a guide for PCs.
     assert!(!is_other(&[("cmdline", "console=serial0,115200 root=/dev/mmcblk0p2 intel_pstate=disable\n", line)]));
@@ -87,7 +91,38 @@ fn a_boot_scripts_file_is_a_part_of_the_line() {
     assert_eq!(of(&some, "cmdline-quiet-console").state, State::Skip);
     assert_eq!(of(&some, "cmdline-isolcpus-flags").state, State::Pass);
     let length = of(&some, "cmdline-length");
-    assert!(length.state == State::Pass && length.summary.contains("are known"), "{}", length.summary);
+    assert!(length.state == State::Pass && length.summary.contains("10 bytes are known"), "{}", length.summary);
+    let script = "setenv bootargs \"ro\nisolcpus=3 loglevel=${verbosity}\nquiet ${more}\"\nbooti\n";
+    let script = findings(&[("boot.cmd", script, None)]);
+    let length = of(&script, "cmdline-length");
+    assert!(length.summary.contains("29 bytes are known"), "{}", length.summary);
+}
+
+#[test]
+fn a_parameter_as_a_variable_of_its_own_is_not_read() {
+    let text = "verbosity=1\nisolcpus=3\nextraargs=threadirqs\n";
+    let some = findings(&[("armbianEnv.txt", text, None)]);
+    let found = of(&some, "cmdline-drift");
+    assert_eq!(found.state, State::Fail);
+    assert!(found.summary.contains("write `extraargs=threadirqs isolcpus=3`"), "{}", found.summary);
+    let fine = findings(&[("armbianEnv.txt", "verbosity=1\nconsole=both\nextraargs=threadirqs\n", None)]);
+    assert_eq!(of(&fine, "cmdline-drift").state, State::Skip);
+}
+
+#[test]
+fn what_cannot_be_compared_is_not_said_to_be_the_same() {
+    let one = findings(&[("cmdline.txt", "console=tty1 root=/dev/mmcblk0p2 isolcpus=3\n", None)]);
+    let found = of(&one, "cmdline-drift");
+    assert!(found.state == State::Skip && found.summary.contains("only one command line"), "{}", found.summary);
+}
+
+#[test]
+fn the_host_supplies_the_kernel_of_a_small_guest() {
+    let line = "reboot=k panic=1 pci=off virtio_mmio.device=4K@0xd0000000:5 lapic=notscdeadline";
+    let banner = "[0] Linux version 6.1.8 (a@b) (gcc) #1 SMP PREEMPT_DYNAMIC Thu Jun  5 18:30:46 UTC 2025";
+    let text = format!("{banner}\n[0] Command line: {line}\n[0] Kernel command line: {line}\n");
+    let said = fix(&findings(&[("dmesg", &text, None)]), "kernel-preempt-rt");
+    assert!(said.contains("virtual machine monitor on the host") && !said.contains("apt"), "{said}");
 }
 
 #[test]

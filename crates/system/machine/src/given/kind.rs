@@ -147,6 +147,34 @@ fn is_config_txt_line(line: &str) -> bool {
         || ["include ", "initramfs "].iter().any(|command| line.starts_with(command))
 }
 
+/// Returns the board whose device tree, kernel or overlay the unconditional lines of a config.txt name; `None` if they
+/// name several or none (boot/ and boot/overlays of raspberrypi/firmware).
+pub(super) fn implied_model(text: &str) -> Option<&'static str> {
+    let mut is_conditional = false;
+    let mut found: Vec<&str> = Vec::new();
+    for line in lines(text) {
+        if line.starts_with('[') {
+            is_conditional = line != "[all]";
+        }
+        let Some((name, value)) = line.split_once('=').filter(|_| !is_conditional) else { continue };
+        let value = value.split(',').next().unwrap_or_default().trim_end_matches(".dtbo");
+        found.extend(match name {
+            "device_tree" if value.contains("bcm2712-rpi-cm5") => Some("Raspberry Pi Compute Module 5"),
+            "device_tree" if value.contains("bcm2712-rpi-500") => Some("Raspberry Pi 500"),
+            "device_tree" if value.contains("bcm2712") => Some("Raspberry Pi 5"),
+            "device_tree" if value.contains("bcm2711-rpi-cm4") => Some("Raspberry Pi Compute Module 4"),
+            "device_tree" if value.contains("bcm2711-rpi-400") => Some("Raspberry Pi 400"),
+            "device_tree" if value.contains("bcm2711") => Some("Raspberry Pi 4"),
+            "dtoverlay" if value.ends_with("-pi5") => Some("Raspberry Pi 5"),
+            "dtoverlay" if value.ends_with("-pi4") => Some("Raspberry Pi 4"),
+            "kernel" if value == "kernel_2712.img" => Some("Raspberry Pi 5"),
+            _ => None,
+        });
+    }
+    let trees = found.first().copied()?;
+    found.iter().all(|other| *other == trees).then_some(trees)
+}
+
 /// Returns true if the line has a form that occurs only in a Raspberry Pi's config.txt.
 fn is_firmware_line(line: &str) -> bool {
     let names =

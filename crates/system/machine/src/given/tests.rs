@@ -147,6 +147,44 @@ fn a_model_given_replaces_the_guess() {
 }
 
 #[test]
+fn the_names_of_its_files_tell_the_board() {
+    for (text, model) in [
+        ("kernel=kernel_2712.img\ndevice_tree=bcm2712-rpi-5-b.dtb\n", "Raspberry Pi 5"),
+        ("dtoverlay=vc4-kms-v3d-pi5\n", "Raspberry Pi 5"),
+        ("device_tree=bcm2711-rpi-400.dtb\n", "Raspberry Pi 400"),
+        ("[pi4]\ndtoverlay=vc4-fkms-v3d-pi4\n[all]\narm_freq=1\n", Given::SOME_PI),
+        ("dtoverlay=disable-bt-pi5\ndevice_tree=bcm2711-rpi-4-b.dtb\n", Given::SOME_PI),
+    ] {
+        let mut given = Given::new();
+        given.add("config.txt", text.as_bytes(), None).unwrap();
+        assert_eq!(given.read(MODEL).text(), Some(model), "{text}");
+    }
+}
+
+#[test]
+fn a_name_of_another_device_tree_is_another_board() {
+    for (text, is_other) in [
+        ("default a\nlabel a\n  linux /Image\n  fdt /sdm632-phone.dtb\n  append ro quiet\n", true),
+        ("default a\nlabel a\n  linux /Image\n  fdt /bcm2711-rpi-4-b.dtb\n  append ro quiet\n", false),
+        ("default a\nlabel a\n  linux /Image\n  fdt /dtb\n  append ro quiet\n", false),
+    ] {
+        let mut given = Given::new();
+        given.add("extlinux.conf", text.as_bytes(), None).unwrap();
+        assert_eq!(given.read(Given::BOARD) != Read::NotGiven, is_other, "{text}");
+    }
+}
+
+#[test]
+fn a_complete_file_of_grub_begins_with_empty_variables() {
+    let text = "GRUB_CMDLINE_LINUX=\"$GRUB_CMDLINE_LINUX a=1\"\nGRUB_CMDLINE_LINUX=\"$GRUB_CMDLINE_LINUX b=2\"\n";
+    for (name, line) in [("etc/default/grub", "a=1 b=2"), ("50-rt.cfg", "$GRUB_CMDLINE_LINUX a=1 b=2")] {
+        let mut given = Given::new();
+        given.add(name, text.as_bytes(), None).unwrap();
+        assert_eq!(given.read(CMDLINE).text().map(str::trim), Some(line));
+    }
+}
+
+#[test]
 fn parts_end_where_the_file_does() {
     let mut given = Given::new();
     given.add("cmdline", b"ro quiet", None).unwrap();
