@@ -68,7 +68,7 @@ pub fn explanation_summary(explanation: &Explanation, places: &[String], source:
         let more = if more > 0 { format!("{more} more, ") } else { String::new() };
         page.gap();
         page.row(Tint::Plain, &format!("Next   1. punctual explain {source} --full  {more}wakeups in these events"));
-        return page.first(SUMMARY_LINES - 1) + &chosen(explanation);
+        return page.cut(SUMMARY_LINES - 1).join("\n") + "\n" + &chosen(explanation);
     }
     let Some(worst) = explanation.victims.first() else {
         page.tagged("", Tint::Plain, &explanation.answer.clone().unwrap_or_else(|| none(explanation)));
