@@ -235,6 +235,9 @@ pub enum TraceError {
     /// A summary in the form of a table, which contains no causes.
     #[error("{what}: a summary without events, which contains no causes; {next}")]
     Summary { what: String, next: &'static str },
+    /// A table or list of latencies that no reader knows.
+    #[error("not a known format: {figures}; what it measures is what its heading says")]
+    Figures { figures: String },
     /// Lines of the kernel's log, without a trace.
     #[error("not a trace but the kernel's log: {said}; {next}")]
     Log { said: String, next: &'static str },

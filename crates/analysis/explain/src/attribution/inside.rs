@@ -64,7 +64,10 @@ impl Inside {
         let Kind::Function { function, parent } = &event.kind else { return };
         let timer = is_timer(function) || parent.as_ref().is_some_and(is_timer);
         let exits = named(function).contains("irq_exit");
-        if self.exited && !exits && (timer || starts.is_some()) || is_entry(function) {
+        // What precedes the first handler shown may be another interrupt if the entry precedes the trace.
+        let is_first = self.since.is_some_and(|since| self.cut == Cut::Perhaps(since)) && self.handler.is_none();
+        let begins = is_first && !self.timer && (is_timer(function) || starts.is_some());
+        if self.exited && !exits && (timer || starts.is_some()) || begins || is_entry(function) {
             (self.since, self.name, self.exited) = (Some(event.t_ns), None, false);
         }
         self.timer |= timer;

@@ -496,3 +496,21 @@ fn a_figure_that_the_lines_do_not_show_is_not_explained_away() {
     let said = first(&text);
     assert!(said.contains("the lines end after 12.0 µs: the origin of the header's latency is not in them"), "{said}");
 }
+
+/// A trace that begins within the interrupt of the wakeup, and has the entry of another handler later.
+#[test]
+fn the_time_before_a_handler_s_entry_is_not_the_handler_s() {
+    let trace = header(70, 10, "IRQ 18-746 (uid:0 nice:-5 policy:1 rt_prio:70")
+        + "  <idle>-0     0Dnh3    1us+: __trace_start_sched_wakeup <<...>-746> (29 1)\n  \
+           <idle>-0     0Dnh3    8us+: try_to_wake_up <<...>-746> (170 20)\n  \
+           <idle>-0     0Dnh2   29us+: hrtimer_interrupt (803de15eb1e ffff81007dfc2160)\n  \
+           <idle>-0     0Dnh1   34us : trace_special_sym (ffffffff8028e5f5 0 0)\n  \
+           <idle>-0     0.n.1   41us : hrtimer_restart_sched_tick (803de16a56b 0)\n   \
+           <...>-746   0D..2   50us+: thread_return <<idle>-0> (20 170)\n   \
+           <...>-746   0D..1   65us+: trace_stop_sched_switched <<...>-746> (29 1)\n";
+    let found = explained(&trace);
+    let timer =
+        found.victims.iter().flat_map(|victim| &victim.causes).filter(|cause| cause.what.as_deref() == Some("timer"));
+    let ns: u64 = timer.map(|cause| cause.ns).sum();
+    assert!((1..=12_000).contains(&ns), "{ns}: {}", first(&trace));
+}

@@ -4,6 +4,7 @@
 mod below;
 mod clocks;
 mod counts;
+mod functions;
 mod ipi;
 mod lockdep;
 mod rcu;
@@ -179,10 +180,13 @@ fn stacked(report: &Report, shown: &str, below: &[String], own: &[&str], cpu: Op
 
 /// Returns the CPU that a report names as late.
 fn cpu(line: &str) -> Option<f64> {
-    const KEYS: [&str; 4] = ["CPU#", "on cpu ", "on other CPUs ", "LOCKUP on CPU "];
+    const KEYS: [&str; 5] = ["CPU#", "on cpu ", "on other CPUs ", "LOCKUP other CPUS:", "LOCKUP on CPU "];
     let named = KEYS.iter().find_map(|key| number_after(line, key));
-    // PowerPC: `watchdog: CPU 0 Hard LOCKUP`, `CPU 3 self-detected hard LOCKUP`.
-    let powerpc = || number_after(line.split_once(" LOCKUP").map(|(before, _)| before)?, "watchdog: CPU ");
+    // PowerPC: `watchdog: CPU 0 Hard LOCKUP`, `CPU 3 self-detected hard LOCKUP`; up to Linux 4.17 `Watchdog CPU:0 Hard LOCKUP`.
+    let powerpc = || {
+        let (before, _) = line.split_once(" LOCKUP")?;
+        number_after(before, "watchdog: CPU ").or_else(|| number_after(before, "Watchdog CPU:"))
+    };
     named.or_else(powerpc)
 }
 

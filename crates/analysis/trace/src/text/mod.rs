@@ -82,7 +82,9 @@ impl<R: Read> TextSource<R> {
             None if matches!(source.reader.info.format, Format::Unknown | Format::TraceCmdReport) => {
                 let refusal = untimed::untimed(head).or_else(|| summary::summary(head)).or_else(|| unplaced(head));
                 let refusal = match source.reader.info.format {
-                    Format::Unknown => Some(refusal.unwrap_or(TraceError::Unrecognised)),
+                    Format::Unknown => {
+                        Some(refusal.or_else(|| summary::unknown(head)).unwrap_or(TraceError::Unrecognised))
+                    }
                     _ => refusal,
                 };
                 if let Some(refusal) = refusal {

@@ -1,6 +1,7 @@
 //! Recognises texts that are not traces but are mistaken for them: tables of other tools, and the kernel's log.
 
 mod bpf;
+mod figures;
 mod measuring;
 mod negative;
 mod perf;
@@ -37,6 +38,11 @@ pub(super) fn summary(head: &[u8]) -> Option<TraceError> {
     let table = |(what, next)| TraceError::Summary { what, next };
     let known = negative::without(&head, tables).map(|(what, next)| (with_omission(what, &head), next)).map(table);
     known.or_else(log).or_else(|| negative::without(&head, others).map(table))
+}
+
+/// Returns the figures of a table or list that no reader knows.
+pub(super) fn unknown(head: &[u8]) -> Option<TraceError> {
+    figures::figures(&String::from_utf8_lossy(head)).map(|figures| TraceError::Figures { figures })
 }
 
 /// Reads the tables of the known tools.
@@ -90,7 +96,12 @@ fn buckets(head: &str) -> Option<(String, &'static str)> {
     } else {
         format!("a histogram, whose worst buckets are {buckets}")
     };
-    Some((what, EVENTS))
+    let calls = |line: &str| line.contains("cpudist") && !line.contains(" -O") && !line.contains("--offcpu");
+    let ran = match head.lines().any(calls) {
+        true => "; cpudist measures how long threads ran on a CPU, not how long they waited",
+        false => "",
+    };
+    Some((what + ran, EVENTS))
 }
 
 /// True if whoever pasted the text left lines out.

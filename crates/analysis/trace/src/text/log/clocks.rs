@@ -85,12 +85,19 @@ fn ticks(lines: &[&str], key: &str) -> Option<String> {
     let name = line.split('\'').nth(1)?;
     let mask = u64::from_str_radix(line.split_once("mask: ")?.1.split_whitespace().next()?, 16).ok()?;
     let ticks = hex(&format!("{key}_now: "))?.wrapping_sub(hex(&format!("{key}_last: "))?) & mask;
+    let between = |fast: f64, slow: f64, rates: &str| match ticks as f64 / slow {
+        longest if longest < 0.001 => String::new(),
+        longest => format!(" ({:.3} to {longest:.3} s at {rates})", ticks as f64 / fast),
+    };
     let seconds = match name {
         "acpi_pm" => format!(
             " ({:.3} s, or that plus a multiple of {:.3} s)",
             ticks as f64 / ACPI_PM,
             (mask as f64 + 1.0) / ACPI_PM
         ),
+        "tsc" => between(6e9, 1e9, "1 to 6 GHz"),
+        // At least 10 MHz (IA-PC HPET specification 1.0a), 14.318 to 25 MHz on known machines.
+        "hpet" => between(25e6, 10e6, "10 to 25 MHz"),
         _ => String::new(),
     };
     Some(format!("{} advanced {ticks} ticks{seconds}", text(name.as_bytes(), 20)))
@@ -148,5 +155,13 @@ mod tests {
             "{}",
             of(&skew)
         );
+    }
+
+    #[test]
+    fn ticks_of_usual_rates_have_a_range_of_seconds() {
+        let text = "timekeeping watchdog on CPU5: Marking clocksource 'tsc' as unstable because the skew is too large:\n'hpet' wd_now: 9c5d0440 \
+                    wd_last: 9bf64291 mask: ffffffff\n'tsc' cs_now: 103b19f57d0eb5 cs_last: fc461fd0ba3a6 mask: ffffffffffffffff\n";
+        let text = of(text);
+        assert!(text.contains("(21755.420 to 130532.519 s at 1 to 6 GHz), and hpet advanced 6734255 ticks (0.269 to 0.673 s at 10 to 25 MHz)"), "{text}");
     }
 }

@@ -2,7 +2,7 @@
 
 use super::below::work;
 use super::reports::Report;
-use super::stack::{function, place};
+use super::stack::{function, is_of_switch, place};
 use super::{number_after, text};
 
 /// TASK_INTERRUPTIBLE and TASK_UNINTERRUPTIBLE, and TASK_WAKING since Linux 4.14 (include/linux/sched.h).
@@ -64,11 +64,13 @@ pub(super) fn rcu(report: &Report, shown: &str, lines: &[&str], log: &[String]) 
     if all_idle && running.as_ref().is_none_or(|who| who.starts_with("swapper/")) {
         return means;
     }
-    let dump = || {
-        let at = own.iter().position(|line| line.contains("Task dump for CPU "))?;
-        place(own.get(at + 1..)?)
-    };
-    match (running, place(&own).or_else(dump), holdout(&own)) {
+    let dump = own.iter().position(|line| line.contains("Task dump for CPU ")).and_then(|at| own.get(at + 1..));
+    if let Some(who) = running.as_ref().filter(|_| dump.is_some_and(is_of_switch)) {
+        return format!(
+            "{means}; shown running: {who}; where it is is not shown: its stack is that of an earlier switch"
+        );
+    }
+    match (running, place(&own).or_else(|| place(dump?)), holdout(&own)) {
         (Some(who), Some(place), _) => format!("{means}; shown running: {who}, {place}"),
         (Some(who), None, _) => format!("{means}; shown running: {who}"),
         (None, Some(place), Some(who)) => format!("{means}; shown: {who}, {place}"),
@@ -216,11 +218,17 @@ fn running(lines: &[&str]) -> Option<String> {
 /// Parses `kubelet         R  running task        0 277695      1 0x00080000` and `task:kubelet         state:R  running task`:
 /// name and state (kernel/sched/core.c, sched_show_task).
 fn task(line: &str) -> Option<(&str, Option<char>)> {
+    const COMM: usize = 15;
     let line = line.rsplit_once("] ").map_or(line, |(_, line)| line).trim();
     let line = line.strip_prefix("task:").unwrap_or(line);
     let (name, rest) = line.split_once(" state:").or_else(|| line.split_once("  ")).unwrap_or((line, ""));
     let state = rest.split_whitespace().next().filter(|word| word.len() == 1).and_then(|word| word.chars().next());
     let name = name.split("  ").next()?.trim();
+    // A name of full length has no second space before its state.
+    let (name, state) = match name.split_at_checked(COMM) {
+        Some((name, rest)) if state.is_none() && rest.len() == 2 => (name.trim_end(), rest.chars().nth(1)),
+        _ => (name, state),
+    };
     (!name.is_empty()).then_some((name, state))
 }
 
@@ -273,8 +281,28 @@ mod tests {
                    INFO: rcu_sched detected stalls on CPUs/tasks: { 1} (detected by 3, t=2103 jiffies, g=7, c=6, q=1)\nTask dump for CPU 1:\nsh              R running      0   569    568 0x00000002\n\
                    [<c4>] (__schedule+0x33c/0x6ac) from [<c5>] (__irq_svc+0x40/0x70)\n[<c5>] (__irq_svc+0x40/0x70) from [<c6>] (unlock_it+0x28/0x50)\n\
                    [<c6>] (unlock_it+0x28/0x50) from [<c7>] (count_all+0x68/0x9c)\n[<c7>] (count_all+0x68/0x9c) from [<c8>] (cpu_down+0x44/0x84)\n";
-        assert!(of(log).contains("; shown running: sh on CPU 1, in unlock_it ← count_all"), "{}", of(log));
+        let stale = "; shown running: sh on CPU 1; where it is is not shown: its stack is that of an earlier switch";
+        assert!(of(log).contains(stale), "{}", of(log));
         let other = log.replace("tasks: { 1}", "tasks: { 2}").replace("dump for CPU 1", "dump for CPU 2");
         assert!(of(&other).contains("what ran instead is unknown; also"), "{}", of(&other));
+    }
+
+    #[test]
+    fn a_variable_on_the_stack_is_no_place() {
+        let log = "rcu: INFO: rcu_preempt detected stalls on CPUs/tasks:\nrcu: \t0-...0: (0 ticks this GP) idle=746/1/0x4 softirq=3/3 fqs=2\n\
+                   \t(detected by 1, t=5252 jiffies, g=9, q=5)\nTask dump for CPU 0:\nmeasure_example R  running task        0   22    21 0xa\n\
+                   Call trace:\n __switch_to+0xc0/0x210\n cpu_number+0x0/0x8\n";
+        assert!(
+            of(log).contains("(CPU 0); shown running: measure_example on CPU 0; where it is is not shown"),
+            "{}",
+            of(log)
+        );
+        let bare = log.replace(" __switch_to+0xc0/0x210\n", "");
+        assert!(of(&bare).ends_with("shown running: measure_example on CPU 0"), "{}", of(&bare));
+        let other = log.replace(
+            " __switch_to+0xc0/0x210\n cpu_number+0x0/0x8",
+            " walk_it+0xc0/0x210\n runqueues+0x20/0x80\n go_on+0x1/0x8",
+        );
+        assert!(of(&other).ends_with("measure_example on CPU 0, in walk_it ← go_on"), "{}", of(&other));
     }
 }

@@ -1,5 +1,7 @@
 //! Reads stacks in the kernel's log.
 
+use super::functions::{ENTRIES, is_data, is_helper, is_idle, is_interrupt, is_of, is_own, is_switch, root};
+
 const FRAMES: usize = 4;
 
 /// Returns the place in the code: `RIP: 0010:foo+0x12/0x34`, `pc : foo+0x12/0x34`, or the first frames of a call trace
@@ -66,51 +68,6 @@ fn placed(lines: &[&str], with_guesses: bool) -> Option<String> {
     let caller = || Some(format!(", called by {}", frames.get(caller?)?));
     let (module, doubt) = (module.or_else(caller).unwrap_or_default(), doubt.unwrap_or_default());
     (!named.is_empty()).then(|| format!("in {}{under}{module}{doubt}{beneath}", named.join(" ← ")))
-}
-
-/// True for functions that allocate memory or wait for a lock on behalf of their callers.
-fn is_helper(name: &str) -> bool {
-    const PARTS: [&str; 12] = [
-        "alloc",
-        "kmem_",
-        "slab",
-        "vm_area",
-        "get_free_page",
-        "mutex_lock",
-        "spin_lock",
-        "down_read",
-        "down_write",
-        "rt_mutex",
-        "rtlock",
-        "might_",
-    ];
-    PARTS.iter().any(|part| name.contains(part))
-}
-
-/// True for the functions with which the frames of an interrupt end.
-fn is_interrupt(name: &str) -> bool {
-    // RISC-V uses this one for faults and system calls, too.
-    name.starts_with("asm_sysvec_") || (name != "handle_exception" && is_of(name, &ENTRIES))
-}
-
-/// True for the idle loop.
-fn is_idle(name: &str) -> bool {
-    name.contains("idle") || name == "cpu_startup_entry"
-}
-
-/// True for the functions by which a thread gives up its CPU, or by which a report is printed.
-fn is_own(name: &str) -> bool {
-    const WAITS: [&str; 4] = ["wait_for_common", "rtlock_slowlock_locked", "__might_resched", "__might_sleep"];
-    const REPORTS: [&str; 7] =
-        ["dump_stack", "dump_stack_lvl", "dump_backtrace", "show_stack", "spin_dump", "spin_bug", "show_regs"];
-    let plain = name.split('.').next().unwrap_or(name);
-    is_switch(name) || WAITS.iter().chain(&REPORTS).any(|own| plain.ends_with(own))
-}
-
-/// True for functions of the scheduler; the first one of its section also has the name of the section.
-fn is_switch(name: &str) -> bool {
-    const SWITCHES: [&str; 4] = ["__switch_to", "__sched_text_start", "thread_return", "cond_resched"];
-    name.contains("schedule") || SWITCHES.iter().any(|own| name.ends_with(own))
 }
 
 /// How the thread of a report waits, if it does.
@@ -224,9 +181,9 @@ fn frames(lines: &[&str], at: Option<&str>) -> Trace {
         if is_mark || is_module(line.trim()) || (in_registers && is_register(line)) || is_exception(line) {
             continue;
         }
-        let name = function(line).or_else(|| unresolved(line));
-        match name {
-            _ if is_guess(line) => guesses.extend(name),
+        match function(line).or_else(|| unresolved(line)) {
+            Some(name) if is_data(&name) => {}
+            name if is_guess(line) => guesses.extend(name),
             // A return address follows a call, so it is not the start of a function.
             Some(name) if line.contains("+0x0/") && !(trace.frames.is_empty() && at == Some(&*name)) => {
                 zeroes.push((trace.frames.len(), name))
@@ -267,6 +224,12 @@ pub(super) fn is_guess(line: &str) -> bool {
         || is_behind()
 }
 
+/// True for a stack that begins where a thread gave up its CPU. Of a thread that runs, this is its last switch, and not
+/// where it is.
+pub(super) fn is_of_switch(lines: &[&str]) -> bool {
+    counter(lines).is_none() && frames(lines, None).frames.first().is_some_and(|name| is_switch(name))
+}
+
 /// True for the lines of an interrupt's registers within a call trace (x86).
 fn is_register(line: &str) -> bool {
     let line = line.trim();
@@ -286,9 +249,10 @@ fn is_exception(line: &str) -> bool {
     line.starts_with("Exception stack(") || words.is_some()
 }
 
-/// Returns the module of `foo+0x12/0x34 [bar]`, in brackets.
+/// Returns the module of the first function of `foo+0x12/0x34 [bar]`, in brackets.
 fn module(line: &str) -> Option<String> {
-    let (_, rest) = line.rsplit_once("+0x")?;
+    let (_, rest) = line.split_once("+0x")?;
+    let rest = rest.split(" from ").next()?;
     let name = rest.split_once(" [")?.1.split([']', ' ']).next()?;
     (!name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')).then(|| format!("[{name}]"))
 }
@@ -301,53 +265,6 @@ fn is_frame(line: &str) -> bool {
     let mut words = line.split_whitespace();
     let is_function = words.next().is_some_and(|word| function(word).is_some_and(|name| word.starts_with(&name)));
     is_function && words.all(|word| word.starts_with('['))
-}
-
-/// Returns the position of the function that the kernel called as a handler or callback, and what it is.
-fn root(frames: &[String]) -> Option<(usize, &'static str)> {
-    const CALLERS: [(&str, &str); 14] = [
-        ("__handle_irq_event_percpu", "an interrupt handler"),
-        ("handle_irq_event_percpu", "an interrupt handler"),
-        ("handle_IRQ_event", "an interrupt handler"),
-        ("__hrtimer_run_queues", "a timer callback"),
-        ("__run_hrtimer", "a timer callback"),
-        ("call_timer_fn", "a timer callback"),
-        ("irq_work_single", "an irq_work callback"),
-        ("irq_work_run_list", "an irq_work callback"),
-        ("__flush_smp_call_function_queue", "an IPI's callback"),
-        ("flush_smp_call_function_queue", "an IPI's callback"),
-        ("__do_softirq", "a softirq handler"),
-        ("handle_softirqs", "a softirq handler"),
-        ("irq_thread_fn", "a threaded interrupt handler"),
-        ("irq_forced_thread_fn", "a threaded interrupt handler"),
-    ];
-    let mut named = frames.iter().enumerate().skip(1);
-    named.find_map(|(n, name)| {
-        let (_, what) = CALLERS.iter().find(|(caller, _)| name.split('.').next() == Some(caller))?;
-        Some((n - 1, *what))
-    })
-}
-
-/// Functions through which interrupts enter the kernel.
-const ENTRIES: [&str; 14] = [
-    "el1_irq",
-    "el1h_64_irq",
-    "__irq_svc",
-    "apic_timer_interrupt",
-    "do_IRQ",
-    "common_interrupt",
-    "retint_kernel",
-    "restore_check_irq_replay",
-    "decrementer_common",
-    "decrementer_common_virt",
-    "handle_int",
-    "handle_exception",
-    "ext_int_handler",
-    "tl0_irq14",
-];
-
-fn is_of(name: &str, list: &[&str]) -> bool {
-    list.iter().any(|of| name.ends_with(of))
 }
 
 /// If an interrupt printed the stack, returns the frames below the entry of the interrupt; `None` if the stack was cut
@@ -453,5 +370,24 @@ mod tests {
         let pc = "smp: csd: Detected non-responsive CSD lock (#1) on CPU#1, waiting 5000000176 ns for CPU#00 hang+0x0/0x8(0x0).\nCPU: 0 PID: 0 Comm: swapper/0\n\
                   pc : hang+0x0/0x8\nCall trace:\n hang+0x0/0x8\n ipi_handler+0xb8/0x178\n el1h_64_irq+0x78/0x7c\n do_idle+0x23c/0x2d0\n kernel_init+0x0/0x1d8\n start_kernel+0x51c/0x608\n";
         assert!(of(pc).ends_with("CPU 0 was then shown in hang ← ipi_handler"), "{}", of(pc));
+    }
+
+    #[test]
+    fn the_frames_that_print_a_report_or_sleep_are_no_place() {
+        let arm = "BUG: scheduling while atomic: job/8/0x00000002\n[<c1>] (unwind_backtrace+0x0/0xf8) from [<c2>] (dump_stack+0x1c/0x20)\n\
+                   [<c2>] (dump_stack+0x1c/0x20) from [<c3>] (__schedule_bug+0x6c/0x78)\n[<c3>] (__schedule_bug+0x6c/0x78) from [<c4>] (schedule+0x50/0x68)\n\
+                   [<c4>] (schedule+0x50/0x68) from [<c5>] (schedule_timeout+0x34/0x8c)\n[<c5>] (schedule_timeout+0x34/0x8c) from [<c6>] (wait_for_common+0x1/0x2)\n\
+                   [<c6>] (wait_for_common+0x1/0x2) from [<c7>] (wait_for_completion_timeout+0x1/0x2)\n[<c7>] (wait_for_completion_timeout+0x1/0x2) from [<c8>] (start_urb+0x1/0x2)\n\
+                   [<c8>] (start_urb+0x1/0x2) from [<c9>] (control+0x1/0x2)\n[<c9>] (control+0x1/0x2) from [<d1>] (send+0x1/0x2)\n[<d1>] (send+0x1/0x2) from [<b1>] (tty_go+0x1/0x2 [tty_dev])\n\
+                   [<b1>] (tty_go+0x1/0x2 [tty_dev]) from [<b2>] (activate+0x1/0x2 [tty_core])\n";
+        let text = of(arm);
+        assert!(
+            text.contains("in wait_for_completion_timeout ← start_urb ← control ← send, called by tty_go [tty_dev]"),
+            "{text}"
+        );
+        assert!(!text.contains("tty_core"), "{text}");
+        let warning = "[ 1.0] WARNING: CPU: 1 PID: 7 Comm: job\nCall trace:\n show_stack+0x1/0x2\n __warn+0x1/0x2\n report_bug+0x1/0x2\n \
+                       handle_bug+0x1/0x2\n check_it+0x1/0x2\n start_it+0x1/0x2\n";
+        assert!(of(warning).contains("in check_it ← start_it"), "{}", of(warning));
     }
 }

@@ -487,3 +487,11 @@ fn the_readings_of_a_clock_are_not_lost_beside_another_report() {
     let said = of(log);
     assert!(said.contains("acpi_pm advanced 2910315 ticks (0.813 s, or that plus a multiple of 4.687 s)"), "{said}");
 }
+
+#[test]
+fn a_cpu_that_another_cpu_of_powerpc_watches_is_the_one_locked_up() {
+    let log = "Watchdog CPU:71 detected Hard LOCKUP other CPUS:42\nWatchdog CPU:42 Hard LOCKUP\nCPU: 42 PID: 3391 Comm: job Not tainted\n\
+               NIP:  c0000000001d5364 LR: c0000000001d5340\n";
+    let text = of(log);
+    assert!(text.contains("no timer interrupt ran on CPU 42 for seconds, while job (pid 3391) was current"), "{text}");
+}

@@ -2,6 +2,7 @@
 
 use super::EVENTS;
 use crate::text::scan::text;
+use std::collections::BTreeSet;
 
 /// Parses `04:30:27 kworker/0:1      18446            7500` of bcc's runqslower, below a line that ends in `LAT(us)`.
 pub(super) fn runqslower(head: &str) -> Option<(String, &'static str)> {
@@ -22,15 +23,20 @@ pub(super) fn runqslower(head: &str) -> Option<(String, &'static str)> {
         };
         let name = text(name.as_bytes(), 32);
         let is_after_thread = before.ends_with(')');
-        Some((us, format!("{us} µs, of {name} ({tid}){before}"), is_after_thread))
+        Some(((us, format!("{us} µs, of {name} ({tid}){before}"), is_after_thread), (tid, name)))
     };
-    let rows: Vec<(u64, String, bool)> = rows.filter_map(row).collect();
+    let (rows, threads): (Vec<_>, BTreeSet<_>) = rows.filter_map(row).unzip();
+    let names = |of: u64| threads.iter().filter(|(tid, _)| *tid == of).count();
+    let renamed = threads.iter().map(|(tid, _)| *tid).max_by_key(|tid| names(*tid)).filter(|tid| names(*tid) > 1);
+    let doubt = renamed
+        .map(|tid| format!("; {tid} has {} names: the names need not be those of the threads that waited", names(tid)));
+    let doubt = doubt.unwrap_or_default();
     let (longest, what, is_after_thread) = rows.iter().max_by_key(|(us, ..)| *us)?;
     // The idle task keeps nobody waiting.
     let other =
         rows.iter().filter(|(us, _, named)| *named && !is_after_thread && us < longest).max_by_key(|(us, ..)| *us);
     let other = other.map(|(_, what, _)| format!("; the longest after another thread is {what}")).unwrap_or_default();
-    Some((format!("runqslower (the longest wait for a CPU is {what}{other})"), EVENTS))
+    Some((format!("runqslower (the longest wait for a CPU is {what}{other}{doubt})"), EVENTS))
 }
 
 /// Parses bcc's softirqslower: `14:41:43 irq(hard) to softirq net_rx   50223  0  cat` below a heading, and `23:09:54

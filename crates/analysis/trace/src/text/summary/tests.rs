@@ -393,3 +393,21 @@ fn times_at_the_end_of_the_asked_window_are_no_times_of_events() {
     let one = text.replace("100,200", "100,300");
     assert!(!said(&one).contains("asked for"), "{}", said(&one));
 }
+
+#[test]
+fn a_thread_with_several_names_casts_doubt_on_the_names() {
+    let rows = "TIME     COMM             PID           LAT(us)\n22:19:12 player   2435   178\n22:19:12 gsd-keys   2435  158\n22:19:12 swapper/1  7  191\n";
+    let doubt = "191 µs, of swapper/1 (7); 2435 has 2 names: the names need not be those of the threads that waited)";
+    assert!(said(rows).contains(doubt), "{}", said(rows));
+    assert!(!said(&rows.replace("gsd-keys", "player")).contains("names"));
+}
+
+#[test]
+fn cpudist_measures_no_waiting() {
+    let rows = "     msecs               : count     distribution\n         0 -> 1          : 676      |****|\n       128 -> 255        : 9        |    |\n";
+    let own = said(&format!("# ./cpudist.py -Tm 1\n{rows}"));
+    assert!(own.contains("how long threads ran on a CPU, not how long they waited"), "{own}");
+    for other in ["# ./cpudist.py -O 1\n", ""] {
+        assert!(!said(&format!("{other}{rows}")).contains("cpudist"));
+    }
+}
