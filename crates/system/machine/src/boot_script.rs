@@ -65,9 +65,8 @@ pub(crate) fn joined_quotes(text: &str) -> String {
     let mut lines = text.split_inclusive('\n');
     while let Some(line) = lines.next() {
         let own = line.trim();
-        let is_open = !own.starts_with('#') && has_open_value(own);
-        let ahead = lines.clone().position(|next| own_quote(own).is_some_and(|quote| next.contains(quote)));
-        match ahead.filter(|_| is_open) {
+        let open = open_quote(own).filter(|_| !own.starts_with('#'));
+        match open.and_then(|quote| lines.clone().position(|next| next.contains(quote))) {
             Some(count) => {
                 let rest: Vec<&str> = lines.by_ref().take(count + 1).map(str::trim).collect();
                 all.extend([own, " ", &rest.join(" "), "\n"]);
@@ -78,13 +77,10 @@ pub(crate) fn joined_quotes(text: &str) -> String {
     all
 }
 
-/// Returns the quote that begins the value of `setenv bootargs` in a line.
-fn own_quote(line: &str) -> Option<char> {
-    commands(line).into_iter().find_map(bootargs)?.chars().next().filter(|c| matches!(c, '"' | '\''))
-}
-
-fn has_open_value(line: &str) -> bool {
-    own_quote(line).is_some_and(|quote| line.matches(quote).count() % 2 == 1)
+/// Returns the quote that begins the value of `setenv bootargs` in a line and is not closed in it.
+fn open_quote(line: &str) -> Option<char> {
+    let quote = commands(line).into_iter().find_map(bootargs)?.chars().next()?;
+    (matches!(quote, '"' | '\'') && line.matches(quote).count() % 2 == 1).then_some(quote)
 }
 
 /// Returns the value of `setenv bootargs …` or `env set bootargs …`.
