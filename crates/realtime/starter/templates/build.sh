@@ -7,7 +7,7 @@ if flags=$(pkg-config --cflags --libs punctual-rt 2>/dev/null); then
     libraries=$(pkg-config --variable=libdir punctual-rt)
     case $libraries in
     /lib* | /usr/lib*) ;;
-    # The loader does not look there by default, and sudo and systemd drop LD_LIBRARY_PATH.
+    # The loader does not look there by default, and sudo and systemd drop the variable that would name the folder.
     *) flags="$flags -Wl,-rpath,$libraries" ;;
     esac
 else
