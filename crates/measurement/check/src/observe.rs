@@ -168,8 +168,8 @@ struct Session {
     counted: (u64, u64),
     /// The same as `busy`, for real-time threads.
     busy_urgent: u32,
-    /// The first real-time thread that hit too many probes, and how many a second.
-    often: Option<(String, u64)>,
+    /// The first real-time thread that hit too many probes.
+    often: Option<String>,
     /// One bit for each check during the last second. It is set if a thread was running or new, and none was real-time.
     starting: u32,
     /// Number of threads at the last check.
@@ -408,7 +408,7 @@ impl Session {
             }
             let urgent = urgent.filter(|(_, rate)| *rate > MOST_HITS);
             self.busy_urgent = if urgent.is_some() { self.busy_urgent + 1 } else { 0 };
-            if let Some(often) = urgent.filter(|_| self.busy_urgent >= BUSY || self.often.is_some()) {
+            if let Some((often, _)) = urgent.filter(|_| self.busy_urgent >= BUSY || self.often.is_some()) {
                 self.often.get_or_insert(often);
                 self.probes.rest(&mut self.observer, now);
             }

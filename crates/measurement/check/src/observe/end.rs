@@ -3,6 +3,7 @@
 use super::{CheckOptions, FOR_END, Session, cpu_time, monotonic, source, threads_of};
 use crate::judge::{Begin, Setting, judge, without_period};
 use crate::order::is_named;
+use crate::probes::MOST_HITS;
 use crate::reaper::Reaped;
 use crate::system::urgency;
 use punctual_model::{Check, Outcome, State};
@@ -89,10 +90,10 @@ impl Session {
         }
         self.probes.resume(&mut self.observer, self.until, true);
         let is_partial = self.often.is_some();
-        if let Some((name, rate)) = self.often.take() {
+        if let Some(name) = self.often.take() {
             let rested = Nanos(self.probes.rested / 1_000_000 * 1_000_000);
             let why = format!(
-                "the real-time thread {name} makes {rate} of them a second and would be slowed: for {rested} they were not observed; their counts are lower bounds, and places of few are missing"
+                "the real-time thread {name} makes more than {MOST_HITS} of them a second and would be slowed: for {rested} they were not observed; their counts are lower bounds, and places of few are missing"
             );
             self.miss("all allocations", why);
         }
