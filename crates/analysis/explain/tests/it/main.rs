@@ -4,6 +4,7 @@ mod common;
 mod followed;
 mod hardware;
 mod old_kernels;
+mod old_sections;
 mod pastes;
 mod random;
 mod reported;
