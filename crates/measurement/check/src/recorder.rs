@@ -449,16 +449,17 @@ impl<S: System> Recorder<S> {
         let Some(running) = self.threads.get_mut(&tid) else { return };
         running.unswitched = None;
         if is_out {
-            if !is_preempted {
+            let is_deadline = matches!(running.thread.scheduling, Some(Scheduling::Deadline { .. }));
+            // A SCHED_DEADLINE thread that has finished its job remains runnable.
+            let ends_job = |open: &Open| is_deadline && open.meaning.release == Release::Deadline;
+            if !is_preempted || running.open.as_ref().is_some_and(ends_job) {
                 running.end_run(time);
             }
             if let Some(since) = running.on_cpu.take() {
                 running.cpu_time += time.saturating_sub(since);
             }
-            let is_deadline = matches!(running.thread.scheduling, Some(Scheduling::Deadline { .. }));
             if let Some(open) = running.open.as_mut().filter(|_| running.fault_since.is_none()) {
-                // A SCHED_DEADLINE thread that has finished its job remains runnable.
-                open.slept |= !is_preempted || is_deadline && open.meaning.release == Release::Deadline;
+                open.slept |= !is_preempted || ends_job(open);
             }
         } else {
             running.on_cpu = Some(time);

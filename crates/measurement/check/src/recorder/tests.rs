@@ -11,13 +11,17 @@ const MS: u64 = 1_000_000;
 /// Time by which CLOCK_REALTIME is ahead of CLOCK_MONOTONIC, ns.
 const AHEAD: i64 = 1_790_000_000_000_000_000;
 
-/// A machine on which thread 8 has this priority, and threads have used a second more of CPU time at each reading.
+/// A machine on which thread 8 has this priority of SCHED_FIFO (0: SCHED_DEADLINE), and threads have used a second more of CPU time at each reading.
 struct Fake<'a>(&'a Cell<Option<u8>>, Cell<u64>);
 
 impl System for Fake<'_> {
     fn scheduling(&self, tid: i32) -> Option<(Scheduling, bool)> {
-        let fifo = |priority: u8| Scheduling::Fifo { priority: priority.try_into().unwrap() };
-        Some((self.0.get().filter(|_| tid == 8).map_or(Scheduling::Other { nice: 0 }, fifo), false))
+        let (runtime_ns, period_ns) = (Nanos(MS), Nanos(10 * MS));
+        let of = |priority: u8| match priority.try_into() {
+            Ok(priority) => Scheduling::Fifo { priority },
+            _ => Scheduling::Deadline { runtime_ns, deadline_ns: period_ns, period_ns },
+        };
+        Some((self.0.get().filter(|_| tid == 8).map_or(Scheduling::Other { nice: 0 }, of), false))
     }
 
     fn file(&self, _: i32, descriptor: i32) -> Option<File> {
@@ -437,6 +441,24 @@ fn a_run_lasts_from_wait_to_wait_and_preemption_does_not_end_it() {
     recorder.look(1_800 * MS);
     let runs = &recorder.finish().threads[0].long_runs;
     assert_eq!(runs, &[Run { from: 700 * MS, to: 1_800 * MS, cpu: 1_000 * MS }]);
+}
+
+#[test]
+fn a_job_of_a_deadline_thread_ends_its_run() {
+    let priority = Cell::new(Some(0));
+    let mut recorder = urgent(&priority);
+    let words = |all: &[u64]| all.iter().flat_map(|word| word.to_ne_bytes()).collect::<Vec<u8>>();
+    let number = libc::SYS_sched_yield as u64;
+    for job in 0..3 {
+        let at = job * 1_000 * MS;
+        recorder.record(Record::Switch { meta: meta(at), is_out: false, is_preempted: false });
+        let enter = words(&[0, number, 0, 0, 0, 0, 0, 0]);
+        recorder.record(Record::Sample(crate::sources::ENTER, sample(&enter, at + 400 * MS)));
+        // It remains runnable until its next period, as if it were preempted.
+        recorder.record(Record::Switch { meta: meta(at + 401 * MS), is_out: true, is_preempted: true });
+    }
+    recorder.look(3_000 * MS);
+    assert_eq!(recorder.finish().threads[0].long_runs, []);
 }
 
 #[test]
