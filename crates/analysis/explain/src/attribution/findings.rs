@@ -286,15 +286,17 @@ impl Findings {
         const MOST: usize = 2;
         /// A delay shorter than the longest one divided by this is not mentioned.
         const PART: u64 = 200;
-        if let Some(waiting) = self.bare.waiting().or_else(|| self.spans.loops(has_cpu)) {
+        if let Some(waiting) = self.bare.waiting() {
             return Some(waiting);
         }
         let mut all = self.spans.delays(options, has_cpu);
         all.extend(self.silence.0.clone().into_iter().chain(more));
         all.arrange_by_key(|(ns, _)| std::cmp::Reverse(*ns));
-        let longest = all.first()?.0;
+        let longest = all.first().map_or(0, |(ns, _)| *ns);
         let texts = all.into_iter().filter(|(ns, _)| *ns >= longest / PART).take(MOST).map(|(_, text)| text);
-        Some(texts.collect::<Vec<_>>().join("; "))
+        // How often works queue each other is no delay: it does not compare with the others.
+        let texts: Vec<String> = texts.chain(self.spans.loops(has_cpu)).collect();
+        (!texts.is_empty()).then(|| texts.join("; "))
     }
 
     /// Describes periodic timers and negative counts in a trace without switches.

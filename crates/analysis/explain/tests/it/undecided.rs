@@ -292,6 +292,11 @@ fn works_that_queue_each_other_are_a_loop() {
     let own = |t: u64| round(t).replace("00000000b2 function=suspend", "00000000a1 function=scan");
     let own = first(&[own(100), own(144), own(188)].concat());
     assert!(own.contains("work scan queues itself while it runs in kworker/1:1"), "{own}");
+    let late = "     kworker/0:2-46     [000] d..1.  65.000400: workqueue_queue_work: work struct=00000000c3 function=slow workqueue=pm req_cpu=256 cpu=0\n     \
+                kworker/0:2-46     [000] d..1.  73.000400: workqueue_execute_start: work struct 00000000c3: function slow\n";
+    let both = first(&[round(100), round(144), round(188), late.into()].concat());
+    let (delay, other) = (both.find("was started 8.00 s later"), both.find("queue each other"));
+    assert!(delay.is_some() && delay < other, "{both}");
     let irq = round(100).replace("d..1.", "d.h1.");
     assert!(!first(&[irq.clone(), irq.replace("65.0001", "65.0002")].concat()).contains("queue each"), "{irq}");
 }

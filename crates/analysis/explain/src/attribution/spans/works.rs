@@ -7,6 +7,8 @@ use punctual_units::Nanos;
 use std::collections::{BTreeMap, HashMap};
 
 const MOST: usize = 4096;
+/// Maximum number of works that are counted as those that queue one work.
+const MOST_BY: usize = 64;
 /// Minimum number of times that a work must be queued by another one before both count as a loop.
 const ROUNDS: u64 = 2;
 
@@ -66,7 +68,9 @@ impl Works {
                 let (_, context) = actor(event);
                 let is_own = context.is_none_or(|context| context == Context::Task);
                 let by = event.tid.filter(|_| is_own).and_then(|tid| self.by_thread.get(&tid)?.0);
-                if let Some((by, item)) = by.zip(self.items.get_mut(&work)) {
+                if let Some((by, item)) = by.zip(self.items.get_mut(&work))
+                    && (item.by.len() < MOST_BY || item.by.contains_key(&by))
+                {
                     *item.by.entry(by).or_default() += 1;
                 }
                 self.queued.insert(work, (t, event.cpu, actor(event)));
@@ -97,7 +101,12 @@ impl Works {
 
     fn start(&mut self, event: &Event, work: u64, function: &str) {
         let (t, who) = (event.t_ns, (event.comm, event.tid));
-        let ended = event.tid.and_then(|tid| self.by_thread.insert(tid, (Some(work), None))?.1);
+        let before = event.tid.and_then(|tid| self.by_thread.insert(tid, (Some(work), None)));
+        // Without its end: a thread runs one work at a time.
+        if let Some(unended) = before.and_then(|(running, _)| running) {
+            self.running.remove(&unended);
+        }
+        let ended = before.and_then(|(_, ended)| ended);
         for run in self.running.values_mut().filter(|run| run.cpu == event.cpu && run.who.1 != event.tid) {
             run.other.get_or_insert_with(|| (t, who, function.to_owned()));
         }

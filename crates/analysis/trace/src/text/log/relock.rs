@@ -1,6 +1,6 @@
 //! Finds CPUs and threads that wait for a lock which they hold themselves.
 
-use super::stack::{function, is_guess, registers};
+use super::stack::{frames, registers};
 
 /// Detects that an interrupt waits for a spinlock that the code which it interrupted has just taken, or is about to release: the
 /// register of the first argument (x86: RDI) has the same address in both.
@@ -15,12 +15,17 @@ pub(super) fn relock(lines: &[&str]) -> Option<String> {
     };
     let end = starts.get(2).copied().unwrap_or(lines.len());
     let ((above, waits, wanted), (_, at, lock)) = (of(*top, *interrupted)?, of(*interrupted, end)?);
+    let is_nmi = above.iter().any(|line| line.trim_end().ends_with("</NMI>"));
     let ends = above.iter().any(|line| ["</IRQ>", "</NMI>"].iter().any(|mark| line.trim_end().ends_with(mark)));
     (ends && wanted == lock && waits.contains("spin_lock")).then_some(())?;
     let code = format!("the code that it interrupted, in {at}, has the same address in RDI ({lock:x})");
     match () {
         () if at.contains("slowpath") => {
             Some(format!("; {code}: both wait for that lock, and who holds it is not shown"))
+        }
+        // Interrupts are on there only before the lock is taken, or after it is released.
+        () if at.contains("spin") && at.contains("_irq") && !is_nmi => {
+            Some(format!("; {code}: who holds that lock is not shown"))
         }
         () if at.contains("spin") => {
             Some(format!("; {code}: most likely that code holds the lock, so that the CPU waits for itself"))
@@ -42,7 +47,7 @@ pub(super) fn rtnl(lines: &[&str]) -> Option<String> {
         "unregister_netdevice_many",
         "rollback_registered_many",
     ];
-    let mut names = lines.iter().filter(|line| !is_guess(line)).filter_map(|line| function(line));
+    let mut names = frames(lines, None).frames.into_iter();
     names.find(|name| name == "rtnl_lock")?;
     let holder = names.find(|name| HOLDERS.contains(&name.as_str()))?;
     Some(format!(
@@ -72,6 +77,10 @@ mod tests {
         assert!(said.contains("; the code that it interrupted, in _raw_spin_trylock, has the same address in RDI (ffff9ee8116b4658): most likely that code holds the lock"), "{said}");
         let other = log.replacen("ffff9ee8116b4658", "ffff9ee8116b4a68", 1);
         assert!(!of(&other).contains("waits for itself") && !of(&other).contains("same address"), "{}", of(&other));
+        for at in ["_raw_spin_unlock_irqrestore", "_raw_spin_lock_irq"] {
+            let said = of(&log.replace("_raw_spin_trylock", at));
+            assert!(said.contains("who holds that lock is not shown") && !said.contains("waits for itself"), "{said}");
+        }
         let both = log.replace("_raw_spin_trylock", "native_queued_spin_lock_slowpath");
         assert!(of(&both).contains("who holds it is not shown"), "{}", of(&both));
     }
@@ -86,6 +95,10 @@ mod tests {
             .replace(" __dev_open+0x1/0x2\n do_setlink+0x1/0x2", " process_one_work+0x1/0x2")
             .replace("ip:60", "kworker/0:1:60");
         assert!(of(&work).contains("whose holder is unknown"), "{}", of(&work));
+        let beside = format!(
+            "{work}NMI backtrace for cpu 1\nCPU: 1 PID: 61 Comm: ip\nCall Trace:\n do_setlink+0x1/0x2\n rtnl_newlink+0x1/0x2\n"
+        );
+        assert!(of(&beside).contains("whose holder is unknown"), "{}", of(&beside));
         let after = log.replace(" rtnl_lock+0x1/0x2\n", "").replace("do_setlink", "rtnl_lock");
         assert!(of(&after).contains("whose holder is unknown"), "{}", of(&after));
     }

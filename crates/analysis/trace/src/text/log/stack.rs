@@ -146,8 +146,8 @@ pub(super) fn registers(line: &str) -> Option<String> {
 
 /// The functions of a call trace, innermost first.
 #[derive(Default)]
-struct Trace {
-    frames: Vec<String>,
+pub(super) struct Trace {
+    pub(super) frames: Vec<String>,
     /// The functions that are part of a module, and its name in brackets.
     modules: Vec<(String, String)>,
     /// Why a frame may not be a caller.
@@ -158,7 +158,7 @@ const GUESSES: &str = " (the kernel marks each of these frames as uncertain)";
 const STALE: &str = " (uncertain: this stack contains stale addresses)";
 
 /// Returns the functions of a call trace; `at` is the function at the program counter.
-fn frames(lines: &[&str], at: Option<&str>) -> Trace {
+pub(super) fn frames(lines: &[&str], at: Option<&str>) -> Trace {
     /// Minimum number of frames that cannot be callers, from which a stack is known to contain stale addresses.
     const FEWEST: usize = 2;
     // 32-bit ARM: `[<c0997424>] (__schedule) from [<c0997a94>] (schedule+0x50/0xa8)`, without a heading.

@@ -127,17 +127,30 @@ fn unit_of(name: &str) -> Option<&'static str> {
     UNITS.iter().find(|unit| **unit == last && name.len() > unit.len()).copied()
 }
 
-/// A value in seconds if its unit is one of time.
-fn scaled(value: f64, unit: Option<&str>) -> f64 {
-    let unit = unit.unwrap_or_default();
-    let seconds = match unit.chars().next() {
-        Some('n') => 1e-9,
-        Some('u' | 'µ' | 'μ') => 1e-6,
+/// A value in seconds; `None` without a unit of time.
+fn seconds(value: f64, unit: &str) -> Option<f64> {
+    let scale = match unit.chars().next()? {
+        'n' => 1e-9,
+        'u' | 'µ' | 'μ' => 1e-6,
         _ if unit.starts_with("mic") => 1e-6,
-        Some('m') => 1e-3,
-        _ => 1.0,
+        'm' => 1e-3,
+        's' => 1.0,
+        _ => return None,
     };
-    value * seconds
+    Some(value * scale)
+}
+
+/// Returns the row with the largest value. `None` if the values do not compare: in several units that are not all times, or
+/// some without a unit.
+fn largest<R>(rows: Vec<(f64, Option<String>, R)>) -> Option<(f64, Option<String>, R)> {
+    let (_, unit, _) = rows.first()?;
+    let is_one = rows.iter().all(|(_, other, _)| other == unit);
+    let comparable = |(value, unit, row): (f64, Option<String>, R)| {
+        let size = if is_one { value } else { seconds(value, unit.as_deref()?)? };
+        Some((size, (value, unit, row)))
+    };
+    let rows: Vec<_> = rows.into_iter().map(comparable).collect::<Option<_>>()?;
+    rows.into_iter().max_by(|(a, _), (b, _)| a.total_cmp(b)).map(|(_, row)| row)
 }
 
 fn with_unit(value: f64, unit: Option<&str>) -> String {
@@ -175,19 +188,21 @@ fn tables(head: &str) -> Vec<String> {
             let cells = split(line, at_gaps);
             let numbers = cells.iter().filter(|cell| value(cell).is_some()).count();
             let found = value(cells.get(at)?).filter(|_| cells.len() == names.len() && numbers >= 2)?;
-            Some((found.0, found.1.map(str::to_owned), cells.iter().map(|cell| (*cell).to_owned()).collect::<Vec<_>>()))
+            let unit = found.1.or_else(|| unit_of(name)).map(str::to_owned);
+            Some((found.0, unit, cells.iter().map(|cell| (*cell).to_owned()).collect::<Vec<_>>()))
         };
         row(first)?;
         let is_other = |line: &&&str| is_of_latencies(split(line, at_gaps).into_iter()) && row(line).is_none();
         let rows = lines.iter().skip(n + 1).take_while(|line| !is_other(line)).filter_map(|line| row(line));
-        let (worst, unit, cells) = rows
-            .max_by(|(a, of_a, _), (b, of_b, _)| scaled(*a, of_a.as_deref()).total_cmp(&scaled(*b, of_b.as_deref())))?;
-        let unit = unit.as_deref().or_else(|| unit_of(name));
+        let (worst, unit, cells) = largest(rows.collect())?;
         let rest = names.iter().zip(&cells).enumerate().filter(|(of, _)| *of != at);
         let rest: Vec<String> = rest.map(|(_, (name, cell))| format!("{name} {cell}")).collect();
         let name = text(name.as_bytes(), 40);
         let rest = text(rest.join(", ").as_bytes(), 160);
-        Some(format!("a table whose largest \"{name}\" in the rows shown is {}: {rest}", with_unit(worst, unit)))
+        Some(format!(
+            "a table whose largest \"{name}\" in the rows shown is {}: {rest}",
+            with_unit(worst, unit.as_deref())
+        ))
     };
     (0..lines.len()).filter_map(|n| of(n, true).or_else(|| of(n, false))).collect()
 }
@@ -276,18 +291,13 @@ fn lists(head: &str) -> Vec<String> {
             |line: &str| line.find(|c: char| c.is_ascii_digit()).and_then(|at| line.get(..at)).map(str::to_owned);
         let first = begin(rows.first()?.2);
         (is_list && (named || rows.iter().all(|(.., line)| begin(line) == first))).then_some(())?;
-        let (worst, unit, line) = rows.iter().max_by(|(a, ..), (b, ..)| a.total_cmp(b))?;
-        // Values in several units do not compare.
-        let is_mixed = rows.iter().any(|(_, other, _)| other != unit);
+        let count = rows.len();
+        let rows = rows.into_iter().map(|(value, unit, line)| (value, unit.map(str::to_owned), line));
+        let (worst, unit, line) = largest(rows.collect())?;
         let line = text(line.as_bytes(), 160);
         let name = text(name.as_bytes(), 60);
-        (!is_mixed).then(|| {
-            format!(
-                "{} lines with \"{name}\", whose largest value shown is {} in \"{line}\"",
-                rows.len(),
-                with_unit(*worst, *unit)
-            )
-        })
+        let worst = with_unit(worst, unit.as_deref());
+        Some(format!("{count} lines with \"{name}\", whose largest value shown is {worst} in \"{line}\""))
     });
     said.collect()
 }
@@ -307,12 +317,14 @@ fn single(head: &str) -> Option<String> {
     let rows: Vec<_> = head.lines().filter_map(row).collect();
     let has_time = rows.iter().any(|(name, _, unit)| unit.is_some() || has(name, &LATENCIES));
     let of_latencies = rows.len() >= FEWEST && has_time && is_of_latencies(rows.iter().map(|(name, ..)| name.as_str()));
-    let highest = rows.iter().filter_map(|(name, ..)| rank(name)).max().filter(|_| of_latencies)?;
+    // Settings have names of latencies as well: `kernel.sched_latency_ns = 24000000`.
+    let is_statistic = |name: &str| has(name, &MAXIMA) || has(name, &OTHERS) || percentile(name).is_some();
+    let is_measured = of_latencies && rows.iter().any(|(name, ..)| is_statistic(name));
+    let highest = rows.iter().filter_map(|(name, ..)| rank(name)).max().filter(|_| is_measured)?;
     let rows = rows.iter().filter(|(name, ..)| rank(name) == Some(highest));
-    let (name, worst, unit) =
-        rows.max_by(|(_, a, of_a), (_, b, of_b)| scaled(*a, of_a.as_deref()).total_cmp(&scaled(*b, of_b.as_deref())))?;
+    let (worst, unit, name) = largest(rows.map(|(name, value, unit)| (*value, unit.clone(), name)).collect())?;
     let name = text(name.as_bytes(), 60);
-    Some(format!("a list in which \"{name}\" is {}", with_unit(*worst, unit.as_deref())))
+    Some(format!("a list in which \"{name}\" is {}", with_unit(worst, unit.as_deref())))
 }
 
 /// True if at least a tenth of the lines are those of a program.

@@ -26,7 +26,7 @@ pub(super) fn measured(head: &str) -> Option<(String, &'static str)> {
     let several = match what.len() {
         0 | 1 => "",
         _ if what.iter().all(is_cyclictest) && head.contains("Max Latencies:") && !is_one_run(head) => {
-            "; the maxima differ, so these are different runs"
+            "; the maxima differ: these may be different runs"
         }
         _ if what.iter().all(is_cyclictest) => "",
         _ => "; several tools, whose figures need not be comparable",
@@ -166,9 +166,10 @@ fn oslat(head: &str) -> Option<String> {
     let shown = row.iter().take_while(|word| word.parse::<u64>().is_ok()).count();
     let cores = cores.get(run).filter(|of| cores.len() == maxima.len() && of.len() >= row.len());
     let cpu = match cores {
-        Some(cores) => cores.get(at).and_then(|core| core.parse().ok()),
-        None if at < shown && maxima.len() == 1 => listed_cpus(head).and_then(|cpus| cpus.get(at).copied()),
-        None => None,
+        Some(cores) if at < shown => cores.get(at).and_then(|core| core.parse().ok()),
+        _ if at >= shown => None,
+        None if maxima.len() == 1 => listed_cpus(head).and_then(|cpus| cpus.get(at).copied()),
+        _ => None,
     };
     let on = cpu.map_or_else(|| format!("value {} of the row", at + 1), |cpu| format!("on CPU {cpu}"));
     let cut =
@@ -198,9 +199,8 @@ fn listed_cpus(head: &str) -> Option<Vec<u32>> {
     let mut cpus: Vec<u32> = Vec::new();
     for part in list.split(',') {
         let (from, to) = part.split_once('-').unwrap_or((part, part));
-        cpus.extend((from.parse::<u32>().ok()?..=to.parse().ok()?).take(MOST));
+        cpus.extend((from.parse::<u32>().ok()?..=to.parse().ok()?).take(MOST - cpus.len()));
     }
-    cpus.truncate(MOST);
     cpus.sort_unstable();
     Some(cpus)
 }
@@ -430,7 +430,7 @@ mod tests {
         assert!(said(&many).contains("the worst latency is 77 us"), "{}", said(&many));
         let runs = format!("{hist}T: 0 ( 26) P:95 I:1000 C: 34 Min: 4 Act: 6 Avg: 5 Max: 12\n");
         assert!(
-            said(&runs).contains("(worst 12, of thread 0); the maxima differ, so these are different runs"),
+            said(&runs).contains("(worst 12, of thread 0); the maxima differ: these may be different runs"),
             "{}",
             said(&runs)
         );
@@ -443,6 +443,8 @@ mod tests {
         assert!(said(short).contains("is 344 us, on CPU 5; values are left out of the row"), "{}", said(short));
         let behind = short.replace(" 7 (us)", " 700 (us)");
         assert!(said(&behind).contains("is 700 us, value 4 of the row;"), "{}", said(&behind));
+        let cut = "oslat\nCore: 4 5 6 7 8 9\nMaximum: 12 344 ... 700 (us)\n";
+        assert!(said(cut).contains("is 700 us, value 4 of the row"), "{}", said(cut));
         let runs = "oslat\nCore: 1 2\nMaximum: 12 344 (us)\nCore: 1 2\nMaximum: 9 8 (us)\n";
         assert!(said(runs).contains("is 344 us, on CPU 2; the maxima in order: 344, 9)"), "{}", said(runs));
         let cut = "softirq = tasklet\n usecs : count distribution\n 0 -> 1 : 9 |**|\n 2 -> 3 : 1 |*|\nskip...\n";

@@ -66,7 +66,11 @@ fn other_texts_have_no_such_table() {
     let script = "class Player(object):\n  def wait(self):\n    for at in self.all:\n      waited = 5 # seconds\n  def go(self):\n    waited = 7\n";
     let settings =
         "[package]\nname = \"max\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[dependencies]\nserde = \"1\"\n";
-    for text in [source, prose, log, &bare, memory, script, settings] {
+    let tuning =
+        "kernel.sched_latency_ns = 24000000\nkernel.sched_wakeup_granularity_ns = 4000000\nkernel.sched_delay_us = 4\n";
+    let mixed = "task        max\nplayer      300us\nmixer       900\n";
+    let cycles = "task        max       count\nplayer      300us     4\nmixer       5cycles   9\n";
+    for text in [source, prose, log, &bare, memory, script, settings, tuning, mixed, cycles] {
         assert_eq!(said(text), TraceError::Unrecognised.to_string(), "{text}");
     }
     let known = "TIME     COMM             PID           LAT(us)\n22:19:12 player   2435              178\n";
