@@ -4,7 +4,7 @@ use crate::predict::Foreign;
 use punctual_model::{Doing, GanttSpan, Held, OtherTask};
 use punctual_trace::{Event, Kind};
 use punctual_units::{Arrange, CpuId, Nanos};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Clone, Copy, Debug)]
 pub struct Watched {
@@ -82,7 +82,8 @@ pub struct Accounts {
     pub others: Vec<OtherTask>,
     /// Intervals in which a task outside the experiment had a CPU; times are relative to `start`.
     pub foreign: Vec<Foreign>,
-    /// The start of a period of RT throttling, ns after `start`: the first one since then, or the last one before.
+    /// The start of a period of RT throttling, ns after `start`: the first one since then, or the last one before. `None` if
+    /// none was seen, or those of several groups of tasks, each of which has a timer of its own.
     pub period: Option<i64>,
     /// Number of observed switches of the threads. 0 means that the trace uses other thread IDs.
     pub switches: u64,
@@ -120,6 +121,8 @@ struct Sweep<'a> {
     others: BTreeMap<String, u64>,
     /// For each CPU, the time since which a real-time thread has been prevented from running on it.
     held: BTreeMap<u32, u64>,
+    /// The timers of RT throttling.
+    timers: BTreeSet<u64>,
 }
 
 /// Follows the threads through a trace in chronological order. `start` is the beginning of the experiment, and
@@ -142,6 +145,7 @@ pub fn account(
         out: Accounts { spent: vec![spent; threads.len()], ..Accounts::default() },
         others: BTreeMap::new(),
         held: BTreeMap::new(),
+        timers: BTreeSet::new(),
     };
     for event in events {
         sweep.advance(event.t_ns);
@@ -236,9 +240,12 @@ impl Sweep<'_> {
                     self.now[n].here = event.t_ns;
                 }
             }
-            // No other timer is recorded.
-            Kind::HrtimerExpireEntry { .. } if self.out.period.is_none_or(|period| period < 0) => {
-                self.out.period = Some(event.t_ns.cast_signed() - self.start.cast_signed());
+            // Only timers of RT throttling are recorded.
+            Kind::HrtimerExpireEntry { timer, .. } => {
+                self.timers.insert(*timer);
+                if self.out.period.is_none_or(|period| period < 0) {
+                    self.out.period = Some(event.t_ns.cast_signed() - self.start.cast_signed());
+                }
             }
             _ => {}
         }
@@ -382,6 +389,7 @@ impl Sweep<'_> {
         for cpu in self.current.keys().copied().collect::<Vec<u32>>() {
             self.end_of_foreign(cpu, end);
         }
+        self.out.period = self.out.period.filter(|_| self.timers.len() == 1);
         self.out.foreign.arrange_by_key(|foreign| foreign.from);
         self.out.held = crate::joined::rounds(&self.out.held);
         self.out.spans.arrange_by_key(|span| (span.from_ns, span.thread));

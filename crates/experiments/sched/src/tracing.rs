@@ -30,12 +30,16 @@ impl Tracing {
         let tracefs = Tracefs::of_threads().map_err(said)?;
         let buffer_kb = (BUFFERS_KB / u64::try_from(cpus.max(1)).unwrap_or(1)).max(BUFFER_KB);
         let [period_timer] = punctual_tracefs::addresses([PERIOD_TIMER]);
-        let events = if period_timer.is_some() { WITH_EXPIRY } else { EVENTS };
-        let config = Config { events, buffer_kb: Some(buffer_kb), tracer: None, stacks: None };
-        let instance = Instance::create(&tracefs, &Journal::of_user(), &config).map_err(said)?;
-        if let Some(function) = period_timer {
-            instance.filter(EXPIRY.0, EXPIRY.1, &format!("function == {function:#x}")).map_err(said)?;
-        }
+        let create = |events| {
+            let config = Config { events, buffer_kb: Some(buffer_kb), tracer: None, stacks: None };
+            Instance::create(&tracefs, &Journal::of_user(), &config)
+        };
+        let with_expiry = |function: u64| {
+            let instance = create(WITH_EXPIRY).ok()?;
+            instance.filter(EXPIRY.0, EXPIRY.1, &format!("function == {function:#x}")).ok()?;
+            Some(instance)
+        };
+        let instance = period_timer.and_then(with_expiry).map_or_else(|| create(EVENTS), Ok).map_err(said)?;
         Ok(Tracing { flight: Flight::new(instance).map_err(said)? })
     }
 

@@ -151,11 +151,14 @@ fn a_wait_behind_a_task_that_left_unseen_is_as_the_kernel_counted_it() {
 
 #[test]
 fn the_first_period_of_throttling_since_the_start_counts() {
-    let expiry = |ms| event(ms, 0, Kind::HrtimerExpireEntry { timer: 1, function: None, now_ns: None });
+    let of = |timer, ms| event(ms, 0, Kind::HrtimerExpireEntry { timer, function: None, now_ns: None });
+    let expiry = |ms| of(1, ms);
     let period = |expiries: &[u64]| account(expiries.iter().map(|ms| expiry(*ms)), &[], None, 5_000 * MS).period;
     assert_eq!(period(&[]), None);
     assert_eq!(period(&[3_100, 4_100]), Some(-900_000_000), "the last one before it");
     assert_eq!(period(&[4_100, 5_200, 6_200]), Some(200_000_000));
+    let groups = account([of(1, 5_200), of(2, 5_700)].into_iter(), &[], None, 5_000 * MS);
+    assert_eq!(groups.period, None, "which of them throttles the threads is not known");
 }
 
 /// The switch from ordinary thread 98 back to thread 10 is missing: thread 98 may have left at once.
