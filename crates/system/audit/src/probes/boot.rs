@@ -50,14 +50,7 @@ pub(super) const PROBES: &[Probe] = &[
         name: "armbian-unread",
         with: &[],
         reads: &[&[Given::ARMBIAN]],
-        run: |sight, _, notes| armbian(sight, notes, false),
-    },
-    // The line of armbianEnv.txt that passes them to the kernel.
-    Probe {
-        name: "armbian-line",
-        with: &[],
-        reads: &[&[Given::ARMBIAN]],
-        run: |sight, _, notes| armbian(sight, notes, true),
+        run: |sight, _, notes| armbian(sight, notes),
     },
     // Number of lines of a given file with a command line, if that is read by an unknown loader.
     Probe { name: "boot-lines", with: &[], reads: &[&[Given::LINES]], run: lines },
@@ -106,27 +99,19 @@ fn line_of(file: &str, text: &str) -> Option<String> {
 const OF_SCRIPT: &[&str] = &["console", "earlycon", "logo", "rootflags", "rootfstype"];
 
 /// Finds kernel parameters that armbianEnv.txt sets as variables. The boot script passes rootdev, rootfstype, consoleargs,
-/// verbosity, usbstoragequirks, extraargs and extraboardargs to the kernel. `corrected` selects the line to write.
-fn armbian(sight: &Sight, notes: &mut Notes, corrected: bool) -> Reading {
+/// verbosity, usbstoragequirks, extraargs and extraboardargs to the kernel.
+fn armbian(sight: &Sight, notes: &mut Notes) -> Reading {
     let text = match sight.text(Given::ARMBIAN, &mut Notes::default()) {
         Ok(text) => text,
         Err(gap) => return Reading::Many(Many::unknown(gap)),
     };
-    let lines = || text.lines().map(str::trim).filter(|line| !line.starts_with('#'));
     let is_unread = |line: &&str| {
         let name = key(line);
         is_tuning(line) || (line.contains('=') && is_listed(&name) && !OF_SCRIPT.contains(&name.as_str()))
     };
-    let mut words: Vec<String> = lines().filter(is_unread).map(scrub).collect();
-    if corrected && !words.is_empty() {
-        let given = lines().find_map(|line| line.strip_prefix("extraargs=")).unwrap_or_default();
-        let all = [scrub(given)].into_iter().chain(words).filter(|word| !word.is_empty()).collect::<Vec<_>>();
-        words = vec![format!("extraargs={}", all.join(" "))];
-    }
-    let reading = listed(Ok(words));
-    if !corrected {
-        notes.add(Given::ARMBIAN, format!("kernel parameters as lines of their own: {}", reading.show()));
-    }
+    let lines = text.lines().map(str::trim).filter(|line| !line.starts_with('#'));
+    let reading = listed(Ok(lines.filter(is_unread).map(scrub).collect()));
+    notes.add(Given::ARMBIAN, format!("kernel parameters as lines of their own: {}", reading.show()));
     reading
 }
 
