@@ -83,10 +83,13 @@ pub(crate) fn check(config: &Config, options: &Options) -> Result<(), UsageError
     let played = |line: &LineConfig| simulations.iter().filter(|s| plays_on(s, line, options)).count();
     for simulation in simulations {
         if !config.lines.iter().any(|line| plays_on(simulation, line, options)) {
-            let name = simulation.line.as_deref().unwrap_or("sim");
-            return Err(UsageError(format!(
-                "line {name} cannot be played on: it must be sim, or driven with --play-on PLACE"
-            )));
+            return Err(UsageError(match &simulation.line {
+                None => "--simulate: the configuration has no sim line; use --play-on PLACE".into(),
+                Some(name) if config.lines.iter().any(|line| line.name == *name) => {
+                    format!("--simulate: line {name} is not a sim line; drive it with --play-on PLACE")
+                }
+                Some(name) => format!("--simulate: the configuration has no line {name}"),
+            }));
         }
     }
     if let Some(line) = config.lines.iter().find(|line| played(line) > 1) {

@@ -119,7 +119,7 @@ pub struct GateArgs {
 
 #[derive(Subcommand, Debug)]
 pub enum BaselineCommand {
-    /// Give these runs a name; runs that had the name lose it
+    /// Name these runs as a baseline; runs that had the name lose it
     #[command(after_help = help::HISTORY_BASELINE_SET)]
     Set {
         /// The name: a letter, then letters, digits, - and _
@@ -129,14 +129,14 @@ pub enum BaselineCommand {
         #[arg(required = true, value_name = "RUN-ID")]
         runs: Vec<String>,
     },
-    /// Remove a name; its runs stay
+    /// Remove the name of a baseline; the runs are kept
     #[command(after_help = help::HISTORY_BASELINE_REMOVE)]
     Remove {
         /// The name to remove
         #[arg(value_name = "NAME")]
         name: String,
     },
-    /// List the names and their runs
+    /// List the baselines and their runs
     #[command(after_help = help::HISTORY_BASELINE_LIST)]
     List,
 }

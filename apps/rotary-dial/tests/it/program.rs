@@ -119,7 +119,7 @@ fn what_it_cannot_have_is_an_error_with_the_next_step() {
         (&["--line", "gpiochip99:1"][..], 4, "gpiochip99"),
         (&["--line", "/dev/gpiochip-absent:1"], 4, "ls /dev/gpiochip*"),
         (&["--line", "no-such-line-anywhere"], 4, "no-such-line-anywhere"),
-        (&["--simulate", "hall=421", "--line", "sim"], 2, "line hall cannot be played on"),
+        (&["--simulate", "hall=421", "--line", "sim"], 2, "the configuration has no line hall"),
         (&["--simulate", "421", "--cpu", "8000"], 4, "CPU 8000"),
         (&["--simulate", "421", "--simulate", "420"], 2, "two dials"),
         (&["--simulate", "421", "--play-on", "gpiochip0:1"], 2, "--play-on"),

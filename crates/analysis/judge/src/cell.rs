@@ -142,7 +142,8 @@ impl Samples<'_> {
         }
     }
 
-    /// Like [`Samples::raw_beyond`], from the histogram alone, widened by the blur.
+    /// Like [`Samples::raw_beyond`], but from the histogram alone: the bounds allow for the uncertainty
+    /// of the recorded values ([`Blur`]).
     fn blurred_beyond(&self, limit: u64) -> (u64, u64) {
         let Blur { below_ns, above_ns, unplaced, .. } = self.blur;
         let whole = self.whole_micros();
@@ -175,7 +176,7 @@ impl Samples<'_> {
     }
 
     /// Returns bounds in ns on the sample with this rank (1 = smallest) among all corrected samples: the edges of its
-    /// bin, widened by the blur. An upper bound of `None` means unbounded.
+    /// bin, moved apart by the uncertainty of the recorded values ([`Blur`]). An upper bound of `None` means unbounded.
     pub fn edges_at(&self, rank: u64) -> Option<(u64, Option<u64>)> {
         let mut seen = 0;
         let bin = self.corrected.bins().find(|bin| {

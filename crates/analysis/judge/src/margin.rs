@@ -92,7 +92,8 @@ impl Member {
         }
     }
 
-    /// Adds what delayed the thread's cycles, and the reason why the analysis does not cover it.
+    /// Records what delayed the thread's cycles: the other threads, the share of time that interrupts and unknown threads
+    /// took, and the largest other delay. If the analysis does not apply to the thread, also records why.
     fn observe(&mut self, own: &[&AppCycles], ranks: &[(i32, Option<u8>)]) {
         let sum = |of: fn(&AppCycles) -> u64| own.iter().map(|cycles| of(cycles)).sum::<u64>();
         let whole = sum(|cycles| cycles.response_ns).max(1) as f64;

@@ -261,6 +261,9 @@ pub struct Held {
     pub from_ns: Nanos,
     pub lasted_ns: Nanos,
     pub cpu: CpuId,
+    /// The interval ended when the timer of RT throttling started a period, which ends throttling.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ends_at_period: bool,
 }
 
 /// A task outside the experiment.

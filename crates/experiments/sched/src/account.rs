@@ -6,6 +6,9 @@ use punctual_trace::{Event, Kind};
 use punctual_units::{Arrange, CpuId, Nanos};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// Maximum time from the expiry of the timer of RT throttling to the switch to a thread that is no longer throttled, ns.
+const AFTER_EXPIRY: u64 = 1_000_000;
+
 #[derive(Clone, Copy, Debug)]
 pub struct Watched {
     pub tid: i32,
@@ -123,6 +126,8 @@ struct Sweep<'a> {
     held: BTreeMap<u32, u64>,
     /// The timers of RT throttling.
     timers: BTreeSet<u64>,
+    /// The times of their expiries.
+    expiries: BTreeSet<u64>,
 }
 
 /// Follows the threads through a trace in chronological order. `start` is the beginning of the experiment, and
@@ -146,6 +151,7 @@ pub fn account(
         others: BTreeMap::new(),
         held: BTreeMap::new(),
         timers: BTreeSet::new(),
+        expiries: BTreeSet::new(),
     };
     for event in events {
         sweep.advance(event.t_ns);
@@ -243,6 +249,7 @@ impl Sweep<'_> {
             // Only timers of RT throttling are recorded.
             Kind::HrtimerExpireEntry { timer, .. } => {
                 self.timers.insert(*timer);
+                self.expiries.insert(event.t_ns);
                 if self.out.period.is_none_or(|period| period < 0) {
                     self.out.period = Some(event.t_ns.cast_signed() - self.start.cast_signed());
                 }
@@ -375,8 +382,10 @@ impl Sweep<'_> {
 
     fn end_of_held(&mut self, cpu: u32, from: u64, t: u64) {
         if from < t {
-            let since_start = Nanos(from.saturating_sub(self.start));
-            self.out.held.push(Held { from_ns: since_start, lasted_ns: Nanos(t - from), cpu: CpuId(cpu) });
+            let from_ns = Nanos(from.saturating_sub(self.start));
+            let expiry = self.expiries.range(from.max(t.saturating_sub(AFTER_EXPIRY))..=t);
+            let ends_at_period = expiry.count() > 0;
+            self.out.held.push(Held { from_ns, lasted_ns: Nanos(t - from), cpu: CpuId(cpu), ends_at_period });
         }
     }
 

@@ -13,6 +13,7 @@ pub(crate) fn rounds(held: &[Held]) -> Vec<Held> {
         match out.last_mut() {
             Some(last) if last.cpu == one.cpu && one.from_ns.0 <= last.from_ns.0 + last.lasted_ns.0 + SWITCH => {
                 last.lasted_ns = Nanos(one.from_ns.0 + one.lasted_ns.0 - last.from_ns.0);
+                last.ends_at_period = one.ends_at_period;
             }
             _ => out.push(*one),
         }

@@ -87,7 +87,7 @@ pub struct Meaning {
     pub closes: Option<i32>,
     /// Kind of file to which the descriptor that the call returns refers.
     pub opens: Option<FileKind>,
-    /// True if the call may release a thread's cycle, even if the thread did not have to sleep in it.
+    /// True if a cycle may begin when the call returns, even if the thread did not sleep in the call.
     pub is_wait: bool,
     /// True if the timer slack applies to the call's timeout even in a real-time thread (before Linux 6.10), as with a
     /// futex.

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 
 pub(crate) const SERIES: &str = "series.jsonl";
 pub(crate) const OLD: &str = "series.old.jsonl";
-/// Size at which a new file is started, bytes: about 4 months with 120 bytes per block of two CPUs.
+/// Size in bytes at which a new file is started: about 4 months of five-minute blocks of two CPUs, 120 bytes each.
 const LARGEST: u64 = 4 << 20;
 /// Maximum number of lines that wait for disk space: two weeks of blocks.
 const MOST_WAITING: usize = 4096;

@@ -94,7 +94,7 @@ fn how(hardware: &Hardware) -> String {
     };
     let traced = hardware.events.map_or("no trace".to_owned(), |n| format!("{n} events traced"));
     format!(
-        "{machine}; CPU {} read for {} of each {}, {} in all, gaps from {} on; {traced}",
+        "{machine}; CPU {} read the clock for {} of every {}, during {}; gaps of {} or more are counted; {traced}",
         hardware.on,
         Nanos(hardware.window_ns),
         Nanos(hardware.cycle_ns),

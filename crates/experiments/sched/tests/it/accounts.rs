@@ -149,16 +149,28 @@ fn a_wait_behind_a_task_that_left_unseen_is_as_the_kernel_counted_it() {
     );
 }
 
+fn expiry(timer: u64, ms: u64) -> Event {
+    event(ms, 0, Kind::HrtimerExpireEntry { timer, function: None, now_ns: None })
+}
+
 #[test]
 fn the_first_period_of_throttling_since_the_start_counts() {
-    let of = |timer, ms| event(ms, 0, Kind::HrtimerExpireEntry { timer, function: None, now_ns: None });
-    let expiry = |ms| of(1, ms);
-    let period = |expiries: &[u64]| account(expiries.iter().map(|ms| expiry(*ms)), &[], None, 5_000 * MS).period;
+    let period = |expiries: &[u64]| account(expiries.iter().map(|ms| expiry(1, *ms)), &[], None, 5_000 * MS).period;
     assert_eq!(period(&[]), None);
     assert_eq!(period(&[3_100, 4_100]), Some(-900_000_000), "the last one before it");
     assert_eq!(period(&[4_100, 5_200, 6_200]), Some(200_000_000));
-    let groups = account([of(1, 5_200), of(2, 5_700)].into_iter(), &[], None, 5_000 * MS);
+    let groups = account([expiry(1, 5_200), expiry(2, 5_700)].into_iter(), &[], None, 5_000 * MS);
     assert_eq!(groups.period, None, "which of them throttles the threads is not known");
+}
+
+#[test]
+fn an_interval_that_ends_with_a_period_of_throttling_is_marked() {
+    let ends = |ms| {
+        let events = [switch(0, 0, b'R', 10), switch(950, 10, b'R', 98), expiry(1, ms), switch(1000, 98, b'R', 10)];
+        account(events.into_iter(), &[watched(10, 0, 1100, true)], None, 0).held[0].ends_at_period
+    };
+    assert!(ends(1000));
+    assert!(!ends(980), "the thread was still held after the timer");
 }
 
 /// The switch from ordinary thread 98 back to thread 10 is missing: thread 98 may have left at once.

@@ -11,8 +11,8 @@ use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
-/// Sections of config.txt and the mainline device tree of each, because the firmware expects other names. Later
-/// sections override earlier ones (https://www.raspberrypi.com/documentation/computers/config_txt.html#model-filters).
+/// Model filters of config.txt, and the device tree to set with device_tree= in each: mainline names the files
+/// differently from what the firmware looks for. Later sections override earlier ones (https://www.raspberrypi.com/documentation/computers/config_txt.html#model-filters).
 const MAINLINE: [(&str, &str); 9] = [
     ("pi3", "bcm2837-rpi-3-b.dtb"),
     ("pi3+", "bcm2837-rpi-3-b-plus.dtb"),

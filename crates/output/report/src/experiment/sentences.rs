@@ -60,8 +60,8 @@ fn of_thread(planned: &PlannedThread, ran: &RanThread) -> Option<String> {
     (!causes.is_empty()).then(|| format!("{}{off}: {}", line(&planned.name), causes.join("; ")))
 }
 
-/// Reports how often and for how long ordinary tasks ran while a real-time thread waited; the durations identify the
-/// mechanism.
+/// Reports how often and for how long ordinary tasks ran while a real-time thread waited. The ends, or else the durations,
+/// identify the mechanism.
 fn held(experiment: &Experiment, repetition: &Repetition) -> Option<String> {
     let (first, count) = (repetition.held.first()?, repetition.held.len() as u64);
     let sum = repetition.held.iter().map(|held| held.lasted_ns.0).fold(0, u64::saturating_add);
@@ -73,7 +73,11 @@ fn held(experiment: &Experiment, repetition: &Repetition) -> Option<String> {
         repetition.held.iter().filter(like).count()
     });
     let times = plural(count, "time", "times");
+    let ended = repetition.held.iter().filter(|held| held.ends_at_period).count();
     let named = match (by, aside) {
+        (Some(by), _) if by.always && ended > 0 => {
+            format!("; {ended} of these times ended with a period of {}", line(&by.by))
+        }
         (Some(by), Some(aside)) if quanta > 0 => {
             format!("; {quanta} of these times were {aside} long, as caused by {}", line(&by.by))
         }

@@ -397,3 +397,18 @@ fn rules_say_why_and_who_and_what_to_do() {
     }
     assert!(rules.get("cpu-governor").is_some() && rules.get("no-such-rule").is_none());
 }
+
+#[test]
+fn no_text_of_a_rule_repeats_words() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("rules");
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let text = std::fs::read_to_string(&path).unwrap();
+        let shown = ["title =", "why =", "say =", "says =", "undo =", "otherwise ="];
+        for line in text.lines().filter(|line| shown.iter().any(|key| line.contains(key))) {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let repeated = (1..=8).find(|n| words.windows(2 * n).any(|both| both[..*n] == both[*n..]));
+            assert_eq!(repeated, None, "{}: {line}", path.display());
+        }
+    }
+}

@@ -108,7 +108,7 @@ pub fn kernel_place(view: &dyn Machine, chain: &Chain) -> Option<&'static str> {
 fn unknown(kind: Kind) -> Refusal {
     Refusal::by_hand(
         format!("{}: adding an entry for another kernel is not supported with this loader", kind.name()),
-        "install the distribution's kernel package, which supports its loader",
+        "install a kernel package of the distribution: its scripts add the boot entry",
     )
 }
 

@@ -8,7 +8,7 @@ const MOST: usize = 1024;
 /// -EAGAIN: futex(2) did not wait, since the word had changed.
 const CHANGED: i64 = -11;
 
-/// A release of a cycle.
+/// When and by whom a thread was released.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Released {
     /// When the thread was woken; if it did not sleep, when the call that released it began.

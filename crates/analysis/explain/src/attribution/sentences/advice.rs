@@ -84,7 +84,7 @@ pub(super) fn advice(cause: &Cause, cpu: Option<u32>) -> String {
             "hold /dev/cpu_dma_latency at 0 (rule cpu-idle-latency); in a guest, the host may not have run the CPU".into()
         }
         Class::IdleExit => "hold /dev/cpu_dma_latency at 0, or limit idle states (rule cpu-idle-latency)".into(),
-        Class::Migration if cause.evidence == evidence(Why::Ipi) => "wake it from a CPU that shares its cache, or from its own CPU CPU".into(),
+        Class::Migration if cause.evidence == evidence(Why::Ipi) => "wake it from a CPU that shares its cache, or from its own CPU".into(),
         Class::Migration => "pin the thread to one CPU".into(),
         Class::PriorityInversion => "shorten what it does with the lock held".into(),
         Class::ReturnToUser => "look for page faults, signals and other work on the way out of the kernel".into(),

@@ -180,7 +180,7 @@ pub(super) fn work(lines: &[&str]) -> Option<String> {
 }
 
 /// Finds the work items in progress, `in-flight: 361:free_obj_work` below the `pwq 40: cpus=20 node=1 …` of the pool that
-/// is stuck, and those that wait for its CPU: `pending: flush_all BAR(8)`, which worker 8 waits for.
+/// is stuck, and those that wait for its CPU: `pending: flush_all BAR(8)`, which the task with PID 8 waits for.
 pub(super) fn in_flight(shown: &str, lines: &[String]) -> String {
     const MOST: usize = 4;
     let pool = stuck(shown).map(|(pool, _)| pool);
@@ -259,7 +259,8 @@ fn others(shown: &str, lines: &[String]) -> Option<String> {
     Some(format!(", and so for other pools: cpus={}{more}", named.join(", ")))
 }
 
-/// Adds to `flush_all BAR(8)` the work item that worker 8, which waits for it, is executing.
+/// Adds to `flush_all BAR(8)` the work item that the task with PID 8, which waits for it, is executing, if it is a
+/// worker: `pr_cont_work()` of kernel/workqueue.c.
 fn waited(items: &str, lines: &[String]) -> String {
     let shown = text(items.as_bytes(), 80);
     let worker = items.split_once("BAR(").and_then(|(_, rest)| rest.split(')').next());

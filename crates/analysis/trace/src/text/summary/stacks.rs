@@ -129,7 +129,7 @@ pub(super) fn wakers(head: &str) -> Option<(String, &'static str)> {
                 };
                 let said = match off(of_target) {
                     Some(off) if off.starts_with("preempted") => format!(
-                        "{to} was off the CPU for {us} µs in all, {off}: it was not blocked; the wakeup recorded with that: {by}"
+                        "{to} was off the CPU for {us} µs in all, {off}, so it was not blocked; the entry also names a wakeup: {by}"
                     ),
                     Some(off) => format!("{to} was blocked for {us} µs in all, {off}, until {by}"),
                     None => format!("{to} was off the CPU for {us} µs in all until {by}"),

@@ -81,8 +81,10 @@ fn grub(at: &Situation) -> (Step, Step) {
         ),
         &format!("{HANG}; on LVM, RAID, btrfs or ZFS GRUB cannot write its environment and boots the same entry again"),
     );
-    let kept =
-        keep(vec![format!("sudo {name}-set-default 'SUBMENU>ENTRY'")], "to undo it, use the name of the old entry");
+    let kept = keep(
+        vec![format!("sudo {name}-set-default 'SUBMENU>ENTRY'")],
+        "to undo it, run the command with the title of the old entry",
+    );
     (trial, kept)
 }
 
@@ -106,8 +108,8 @@ fn grub_bls() -> (Step, Step) {
     );
     let kept = keep(
         vec![line("sudo grubby --set-default=/boot/vmlinuz-RELEASE")],
-        "to undo it, use the file of the old kernel; a later update may make its own kernel the default (DEFAULTKERNEL in \
-         /etc/sysconfig/kernel)",
+        "to undo it, run the command with the file of the old kernel in /boot; a later update may make the kernel that it \
+         installs the default (UPDATEDEFAULT and DEFAULTKERNEL in /etc/sysconfig/kernel)",
     );
     (trial, kept)
 }
@@ -121,7 +123,8 @@ fn systemd_boot() -> (Step, Step) {
             "{HANG}; a kernel without EFI runtime services (efi=noruntime, usual with PREEMPT_RT) cannot set it: use the menu instead"
         ),
     );
-    let kept = keep(vec![line("sudo bootctl set-default ID")], "to undo it, use the ID of the old entry");
+    let kept =
+        keep(vec![line("sudo bootctl set-default ID")], "to undo it, run the command with the ID of the old entry");
     (trial, kept)
 }
 
