@@ -226,8 +226,10 @@ impl Attribution {
         }
         let wanted =
             |tid, known: &tasks::Known| choose::rank(&self.options.victims, tid, known.comm, known.prio).is_some();
-        let waits =
-            self.machine.waits(wanted).and_then(|window| Waiting::of(&self.machine, &self.options.facts, window));
+        let waits = self
+            .machine
+            .waits(info.format, wanted)
+            .and_then(|window| Waiting::of(&self.machine, &self.options.facts, window));
         self.waits = self.waits.take().into_iter().chain(waits).max_by_key(|waits| waits.ns);
     }
 
@@ -453,7 +455,7 @@ impl Attribution {
                 let own = || self.findings.of_chosen().map(str::to_owned);
                 return waits.map(|waits| waits.text).or_else(own);
             }
-            let any = || Waiting::of(machine, &self.options.facts, machine.waits(|_, _| true)?);
+            let any = || Waiting::of(machine, &self.options.facts, machine.waits(info.format, |_, _| true)?);
             let waits = waits.or_else(any).filter(|waits| waits.ns > 0).map(|waits| (waits.ns, waits.text));
             let log = || info.log.first().map(|log| format!("the kernel's log: {log}"));
             let stated = self.findings.stated().map(str::to_owned);

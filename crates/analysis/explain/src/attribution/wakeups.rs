@@ -5,23 +5,25 @@ use super::machine::{End, Machine, Window};
 use super::tasks::{Known, MOVES, Waking};
 use super::view::thread_class;
 use punctual_model::Class;
-use punctual_trace::{Context, Event, Kind, LatencyHeader, Task};
+use punctual_trace::{Context, Event, Format, Kind, LatencyHeader, Task};
 
 /// Lines of one wakeup are closer together than this, ns.
 const AGAIN: u64 = 1_000_000;
 
 impl Machine {
     /// Returns the wakeup, until now, of the thread that has waited longest among those that were woken and have not
-    /// run yet.
-    pub fn waits(&self, wanted: impl Fn(i32, &Known) -> bool) -> Option<Window> {
+    /// run yet. In a trace.dat file the events of each CPU end at a time of their own, after which the thread may have
+    /// run; the other formats are merged when no event is recorded any more.
+    pub fn waits(&self, format: Format, wanted: impl Fn(i32, &Known) -> bool) -> Option<Window> {
+        let is_apart = matches!(format, Format::TraceDat6 | Format::TraceDat7);
         let waiting =
             self.tasks.iter().filter(|(tid, known)| *tid != 0 && wanted(*tid, known)).filter_map(|(tid, known)| {
                 let waking = known.waking.as_ref()?;
                 // Without switches and without events on its CPU, nothing shows that the thread did not run.
                 let cpu = waking.path.last().map_or(waking.from_cpu, |(_, cpu)| *cpu);
-                let is_seen = self.cpu(cpu).and_then(|cpu| cpu.last).is_some_and(|last| last > waking.t2);
-                (is_seen || self.seen.switches > 0).then_some(())?;
-                let t3 = self.now.max(waking.t2);
+                let last = self.cpu(cpu).and_then(|cpu| cpu.last).filter(|last| *last > waking.t2);
+                (last.is_some() || self.seen.switches > 0).then_some(())?;
+                let t3 = if is_apart { last.unwrap_or(waking.t2) } else { self.now.max(waking.t2) };
                 let waking = Waking { t0: waking.t2, t1: None, ..(**waking).clone() };
                 Some(Window { tid, comm: known.comm, prio: known.prio, cpu, waking, t3, end: End::Open })
             });

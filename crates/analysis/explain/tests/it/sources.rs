@@ -2,7 +2,7 @@
 //! `measure/1` is the victim, on CPU 1; times in µs.
 
 use punctual_explain::{Class, Confidence, ExplainOptions, Facts, Measured, Victim, explain, timelines};
-use punctual_trace::open;
+use punctual_trace::{Event, Format, Source, TraceInfo, open};
 use std::fmt::Write;
 use std::io::Cursor;
 
@@ -207,4 +207,44 @@ fn a_wakeup_whose_switch_is_not_in_the_trace_is_found_by_its_waking() {
     assert_eq!(victim.latency_ns, 90_000);
     assert_eq!(victim.moments.unwrap().t3_ns, 1_290_000);
     assert!(victim.causes.iter().all(|cause| cause.confidence == Confidence::Suspected), "{:?}", victim.causes);
+}
+
+/// A trace read as if it came from a file of this format.
+struct As {
+    events: std::vec::IntoIter<Event>,
+    info: TraceInfo,
+}
+
+impl Iterator for As {
+    type Item = Event;
+
+    fn next(&mut self) -> Option<Event> {
+        self.events.next()
+    }
+}
+
+impl Source for As {
+    fn info(&self) -> &TraceInfo {
+        &self.info
+    }
+}
+
+/// In a trace.dat file, the events of CPU 1 may end before those of CPU 0, and the thread may have run after that.
+#[test]
+fn a_thread_that_has_not_run_yet_waited_no_longer_than_its_cpu_was_recorded() {
+    let other = "irq_handler_entry: irq=33 name=eth0";
+    let trace = Trace::default().switch(1, 10, IDLE, "R", HOG).wake(YES, 0, 100);
+    let trace = trace.line(HOG, 1, "d.h1.", 107, other).line(YES, 0, "d.h1.", 5000, other);
+    let said = |format| {
+        let mut source = open(Cursor::new(trace.0.clone().into_bytes()), punctual_trace::Options::default()).unwrap();
+        let mut events: Vec<Event> = source.by_ref().collect();
+        events.sort_by_key(|event| event.t_ns);
+        let info = TraceInfo { format, ..source.info().clone() };
+        explain(&mut As { events: events.into_iter(), info }, ExplainOptions::default()).answer.unwrap_or_default()
+    };
+    let waited = |said: String| {
+        said.split_once(", for ").map(|(_, rest)| rest.split(" at least").next().unwrap_or("").to_owned())
+    };
+    assert_eq!(waited(said(Format::KernelText)).as_deref(), Some("4.90 ms"));
+    assert_eq!(waited(said(Format::TraceDat7)).as_deref(), Some("7.00 µs"));
 }
