@@ -224,8 +224,11 @@ impl Attribution {
         if let Some(window) = window {
             self.woken_if_chosen(&window);
         }
-        let wanted =
-            |tid, known: &tasks::Known| choose::rank(&self.options.victims, tid, known.comm, known.prio).is_some();
+        // Without a wakeup of a real-time thread, all threads are followed.
+        let any = self.options.victims == Victims::Measuring && self.ranks.iter().take(2).all(|rank| rank.wakeups == 0);
+        let wanted = |tid, known: &tasks::Known| {
+            any || choose::rank(&self.options.victims, tid, known.comm, known.prio).is_some()
+        };
         let waits = self
             .machine
             .waits(info.format, wanted)
@@ -441,7 +444,7 @@ impl Attribution {
         }
         let ordinary = self.options.victims == Victims::Measuring && fallback == 2;
         if let Some(first) = victims.first_mut().filter(|first| ordinary && wakeups > 0 && first.moments.is_some()) {
-            first.verdict.insert_str(0, "no real-time thread was woken and ran; of others: ");
+            first.verdict.insert_str(0, "no whole wakeup of a real-time thread is in the trace; of others: ");
         }
         let none = victims.is_empty();
         let asked = self.options.victims != Victims::Measuring;

@@ -3,13 +3,12 @@
 mod graph;
 mod hwlat;
 mod interrupts;
+mod off;
 
-use super::cpu::Cpu;
-use super::functions::{self, Whose};
 use super::machine::{Machine, Window};
 use super::timerlat::Timerlats;
 use super::waits::LockedOut;
-use super::{Behind, Facts, Soon, Victims, chain, choose, rtla, section};
+use super::{Behind, Facts, Soon, Victims, chain, choose, rtla};
 use graph::graph;
 use hwlat::Gaps;
 use punctual_model::{Link, Scheduled, Victim};
@@ -109,7 +108,7 @@ impl Tracers {
             .into_iter()
             .filter_map(|(n, header)| {
                 // The functions belong to the last trace.
-                off(header, (n == 0).then_some((machine, &self)), woken_at_end(header))
+                off::said(header, (n == 0).then_some((machine, &self, off::omitted(info))), woken_at_end(header))
             })
             .collect();
         sections.arrange_by_key(|(latency, _)| std::cmp::Reverse(*latency));
@@ -130,7 +129,7 @@ impl Tracers {
         let bare = self.timerlat.is_bare();
         let (bare, full) = if bare { (timerlat, None) } else { (None, timerlat) };
         victims.extend(full);
-        (victims, Said { said, answer, cut, bare, marks: has_marks(machine) })
+        (victims, Said { said, answer, cut, bare, marks: off::has_marks(machine) })
     }
 }
 
@@ -182,164 +181,11 @@ fn wakeup(header: &LatencyHeader) -> Option<String> {
     ))
 }
 
-/// Number of lines that a section has if nothing but its ends was traced.
-const FEW: usize = 4;
-/// Maximum plausible latency without lines, ns; a longer one is an error of the tracer.
-const IMPLAUSIBLE: u64 = 1_000_000_000;
-
-/// Describes the section of irqsoff, preemptoff and preemptirqsoff, by its ends and by the functions in it.
-/// `woken_at_end` is the time, ns, until the thread that was woken at the end of the section had the CPU.
-fn off(header: &LatencyHeader, seen: Option<(&Machine, &Tracers)>, woken_at_end: Option<u64>) -> Option<(u64, String)> {
-    let tracer = header.tracer.as_deref()?;
-    let (machine, seen) = seen.unzip();
-    let ends = header.started_at.as_deref().zip(header.ended_at.as_deref());
-    let ends = ends.filter(|(from, to)| ![from, to].iter().all(|end| end.bytes().all(|b| b == b'0')));
-    let cpus = machine.into_iter().flat_map(Machine::cpus).filter(|(n, _)| header.cpu.is_none_or(|cpu| cpu == *n));
-    let what = match tracer {
-        "irqsoff" => "interrupts off",
-        "preemptoff" => "preemption off",
-        "preemptirqsoff" => {
-            let mut lines = cpus.clone().flat_map(|(_, cpu)| &cpu.traced).peekable();
-            let is_known = lines.peek().is_some();
-            let irqs_off = is_known && lines.all(|line| line.flags.and_then(|flags| flags.irqs_off) == Some(true));
-            match seen.and_then(|seen| seen.first) {
-                Some((true, false)) => "interrupts off",
-                Some((false, true)) => "preemption off",
-                _ if irqs_off => "interrupts off",
-                _ => "interrupts or preemption off",
-            }
-        }
-        // All tracers of the -rt patches of 2.6 have this name. A section that a program marks has no functions at its
-        // ends.
-        "preemption" if header.is_wakeup() == Some(false) && ends.is_some() => "interrupts or preemption off",
-        "preemption" => "a latency",
-        _ => return None,
-    };
-    let (latency, cpu) = figure(header)?;
-    let steps_ns = machine.and_then(|machine| machine.clock.step()).filter(|step| latency.is_multiple_of(*step));
-    let inside = cpus.clone().fold((0, 0), |(hard, soft), (_, cpu)| (hard + cpu.in_hard, soft + cpu.in_soft));
-    let inside = match inside {
-        _ if steps_ns.is_some() => String::new(),
-        (hard, _) if hard > latency / 2 => format!(", {} of it in interrupts", Nanos(hard.min(latency))),
-        (_, soft) if soft > latency / 2 => format!(", {} of it in softirqs", Nanos(soft.min(latency))),
-        _ => cpus.clone().find_map(|(_, cpu)| interrupts::shares(cpu, latency)).unwrap_or_default(),
-    };
-    let restarted = seen.is_some_and(|seen| seen.restarted);
-    let place = cpus.clone().find_map(|(_, cpu)| place(cpu, header, latency, restarted)).filter(|_| steps_ns.is_none());
-    let place = place.map(|place| format!(", {place}")).unwrap_or_default();
-    let of_idle = ends.map(|(from, to)| (from.contains("idle"), to.contains("idle")));
-    let in_idle = header.tid == Some(0) && of_idle == Some((true, true));
-    let idle = match (header.tid, of_idle) {
-        (Some(0), Some((true, _) | (_, true))) => ": the way into or out of an idle state",
-        // Preemption is enabled again by the thread that is switched to.
-        (_, Some((true, _))) => {
-            ": it began in the idle loop, so most of it is most likely idle time, and the thread to which the CPU was switched is not responsible"
-        }
-        _ => "",
-    };
-    let ends = ends.map(|(from, to)| format!(", from {from} to {to}")).unwrap_or_default();
-    let stack = seen.map(|seen| called(&seen.stack, header)).unwrap_or_default();
-    let (length, who) = (Nanos(latency), who(header));
-    let marks = machine.is_some_and(has_marks);
-    let waits =
-        cpus.clone().any(|(_, cpu)| functions::longest(cpu, latency).is_some_and(|(line, _)| functions::is_idle(line)));
-    // A wakeup latency has the same header, which names the woken thread (kernel/latency_trace.c of the -rt patches,
-    // check_wakeup_timing).
-    let text = match (what, steps_ns) {
-        ("a latency", None) if let Some(waited) = woken_at_end => format!(
-            "{tracer}: {} for most of {length}{cpu}{inside}{place}; {who} was woken only then, and had the CPU {} later",
-            if waits { "in the idle loop" } else { "interrupts or preemption off" },
-            Nanos(waited)
-        ),
-        ("a latency", _) if marks => format!(
-            "{tracer}: {length}{cpu} between two marks that a program set (prctl, user_trace_start and user_trace_stop): this is the length of that span, not how late {who} was"
-        ),
-        // All entries are present, but do not cover that time.
-        ("a latency", None)
-            if latency >= IMPLAUSIBLE && header.entries.is_some_and(|(shown, all)| shown == all && all <= 2) =>
-        {
-            format!(
-                "{tracer}: the header says {length} of {who}{cpu}, but the trace has {}: the value is doubtful",
-                header.entries.map_or_else(String::new, |(n, _)| if n == 1 {
-                    "one line".into()
-                } else {
-                    format!("{n} lines")
-                })
-            )
-        }
-        ("a latency", _) => format!(
-            "{tracer}: {what} of {length}{cpu}{inside}{place}; {who} was woken so late, or had interrupts or preemption off so long: the header \
-             does not say which, and no line here shows it being woken"
-        ),
-        (_, Some(step)) => format!(
-            "{tracer}: {what}{cpu} while {who} was current{ends}, for an unknown time: the clock of this trace steps by {}, and the header's {length} consists of such steps (a clock of jiffies; the tracer needs a sched_clock of its own)",
-            Nanos(step)
-        ),
-        _ if in_idle
-            && cpus
-                .clone()
-                .any(|(_, cpu)| cpu.traced.front().is_some_and(|line| functions::is_entry(&line.function))) =>
-        {
-            format!(
-                "{tracer}: {what} for {length}{cpu} in an interrupt that came in the idle loop{ends}; which one is not recorded (events irq and \
-             irq_vectors)"
-            )
-        }
-        // Functions in between belong to the way into or out of an idle state, not to the wait in it.
-        _ if in_idle && (waits || cpus.clone().all(|(_, cpu)| cpu.traced.len() <= FEW)) => format!(
-            "{tracer}: {what} for {length}{cpu} in the idle loop{ends}: the CPU waits there for an interrupt, which wakes it, so this is most likely idle time and delayed nobody"
-        ),
-        _ => format!(
-            "{tracer}: {what} for {length}{cpu}{inside}, while {who} was current{place}{ends}{idle}{stack}; whom it delayed is not recorded"
-        ),
-    };
-    Some((latency, text))
-}
-
-/// True if a program marked what was traced (prctl of the -rt patches of 2.6).
-fn has_marks(machine: &Machine) -> bool {
-    let is_mark = |symbol: &Symbol| section::name(symbol).is_some_and(|name| name.starts_with("user_trace_st"));
-    machine.cpus().any(|(_, cpu)| cpu.traced.iter().any(|line| is_mark(&line.function)))
-}
-
-/// Returns where most of a section was spent, or how little of it the lines cover.
-fn place(cpu: &Cpu, header: &LatencyHeader, latency: u64, restarted: bool) -> Option<String> {
-    if let Some(lock) = functions::lock(cpu, header) {
-        return Some(lock);
-    }
-    let longest = cpu.sections.iter().max_by_key(|section| section.to - section.from);
-    let longest = longest.filter(|section| (section.to - section.from) * 2 > latency);
-    let longest = longest.map(|section| format!("most of it {}", section.place));
-    let longest =
-        longest.or_else(|| Some(format!("most of it {}", functions::last(functions::longest(cpu, latency)?.0)?)));
-    longest.or_else(|| {
-        let (covered, is_all) = functions::covered(cpu)?;
-        if covered.saturating_mul(2) < latency {
-            (is_all && cpu.traced.len() > FEW).then_some(())?;
-            let of = functions::most(cpu, Whose::All, 0, cpu.traced.back()?.t).filter(|most| most.shown);
-            let of = of.map(|most| format!(", mostly {}", most.place)).unwrap_or_default();
-            let lines = if restarted { "last lines" } else { "lines" };
-            return Some(format!("of which the {lines} cover only {}{of}", Nanos(covered)));
-        }
-        let most = functions::most(cpu, Whose::All, 0, latency)?;
-        Some(format!("{} {}", if most.shown { "most of it" } else { "most of it most likely" }, most.place))
-    })
-}
-
-/// Returns the callers of a section, according to the stack at its end.
-fn called(stack: &[Symbol], header: &LatencyHeader) -> String {
-    const MOST: usize = 4;
-    let end = header.ended_at.as_deref().map(section::bare).unwrap_or_default();
-    let names = stack.iter().filter_map(section::name).map(section::bare);
-    let callers: Vec<String> = names.skip_while(|name| name.contains("trace") || *name == end).take(MOST).collect();
-    if callers.is_empty() { String::new() } else { format!(", called by {}", callers.join(" ← ")) }
-}
-
 /// Describes the selected threads; `rank` is the rank of the followed threads ([`super::choose::rank`]).
 pub(super) fn chosen(victims: &Victims, rank: usize) -> String {
     match victims {
         Victims::Measuring if rank > 1 => {
-            "all threads (no real-time thread but migration/N was woken and ran in the trace)".to_owned()
+            "all threads (the trace has no whole wakeup of a real-time thread other than migration/N)".to_owned()
         }
         Victims::Measuring if rank > 0 => "all real-time threads (no known measuring tool in the trace)".to_owned(),
         Victims::Measuring => "threads of a measuring tool with real-time priority".to_owned(),

@@ -265,7 +265,7 @@ fn entered(machine: &Machine, window: &Window, causes: &mut [Cause]) {
         Some(format!("it entered schedule() {after} after the wakeup, and the switch came {then} later{stack}"));
 }
 
-/// Handles a latency that is mostly unexplained, if the tracer was recording a stack during half of it.
+/// Handles a latency that is mostly unexplained, if the tracer was recording stacks during much of it.
 fn tracer(machine: &Machine, window: &Window, causes: &mut [Cause], latency_ns: u64) {
     let unknown = |cause: &&mut Cause| cause.class == Class::Unaccounted && cause.tid.is_none();
     let Some(cause) = causes.first_mut().filter(unknown) else { return };
@@ -275,9 +275,13 @@ fn tracer(machine: &Machine, window: &Window, causes: &mut [Cause], latency_ns: 
     cpus.dedup();
     let inside = |(from, to): &(u64, u64)| (*to).min(window.t3).saturating_sub((*from).max(waking.t0));
     let spent = |cpu: &u32| Some((machine.cpu(*cpu)?.stacks.iter().map(inside).sum::<u64>(), *cpu));
-    let Some((ns, cpu)) = cpus.iter().filter_map(spent).max().filter(|(ns, _)| *ns * 2 > latency_ns) else { return };
-    sentences::evidence(Why::Tracer).clone_into(&mut cause.evidence);
-    cause.place = Some(format!("CPU {cpu} was recording a stack, {} at most", Nanos(ns)));
+    let Some((ns, cpu)) = cpus.iter().filter_map(spent).max() else { return };
+    if ns * 2 > latency_ns {
+        sentences::evidence(Why::Tracer).clone_into(&mut cause.evidence);
+        cause.place = Some(format!("CPU {cpu} was recording a stack, {} at most", Nanos(ns)));
+    } else if let Some(place) = cause.place.as_mut().filter(|_| ns * 5 > latency_ns) {
+        *place += &format!(" (CPU {cpu} was recording stacks for {} of the whole latency, at most)", Nanos(ns));
+    }
 }
 
 /// Handles a thread whose name is not in the trace (`<...>`): for a thread of the kernel, a stack shows its function.

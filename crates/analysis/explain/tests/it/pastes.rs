@@ -456,3 +456,33 @@ fn events_of_lttng_are_read() {
     let said = first(&text);
     assert!(said.contains("ctl (RT 70, pid 7) on CPU 1, 400 µs late: log (RT 90, pid 8) ran 400 µs of it"), "{said}");
 }
+
+#[test]
+fn a_gap_in_a_trace_with_missing_entries_belongs_to_no_function() {
+    let text = |entries: u32| {
+        format!(
+            "# tracer: irqsoff\n#\n# irqsoff latency trace v1.1.5 on 6.6.7-rt18\n# latency: 1500 us, #{entries}/{entries}, CPU#1 | (M:preempt \
+             VP:0, KP:0, SP:0 HP:0 #P:2)\n#    | task: cat-65 (uid:0 nice:0 policy:0 rt_prio:0)\n#  => started at: spin_lock\n#  => ended at:   \
+             uart_send\n#\n     cat-65        1d....    1us : trace_hardirqs_off <-spin_lock\n     cat-65        1d..1.    3us : find_port \
+             <-uart_send\n     cat-65        1d..1. 1108us+: put_char <-send_all\n     cat-65        1d..1. 1500us : tracer_hardirqs_on <-uart_send\n"
+        )
+    };
+    let said = first(&text(4));
+    assert!(said.contains("most of it last traced in find_port ← uart_send"), "{said}");
+    let said = first(&text(90));
+    assert!(said.contains("of which 1.10 ms has no lines (4 of 90 entries are present)"), "{said}");
+}
+
+#[test]
+fn an_ordinary_thread_that_still_waits_is_named_where_no_wakeup_of_a_real_time_thread_is_whole() {
+    let text = "   <idle>-0   [000] dnh..   61.377531: sched_wakeup: comm=journal pid=136 prio=120 target_cpu=000\n   <idle>-0   [000] d....   \
+                61.377548: sched_switch: prev_comm=swapper/0 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=irq/51-mmc0 next_pid=94 \
+                next_prio=49\n   irq/51-mmc0-94   [000] d....   61.377618: sched_wakeup: comm=kworker/0:4 pid=452 prio=120 \
+                target_cpu=000\n   irq/51-mmc0-94   [000] d....   61.377634: sched_switch: prev_comm=irq/51-mmc0 prev_pid=94 prev_prio=49 \
+                prev_state=S ==> next_comm=kworker/0:4 next_pid=452 next_prio=120\n   kworker/0:4-452   [000] d....   61.377680: \
+                sched_stat_runtime: comm=kworker/0:4 pid=452 runtime=54703 [ns]\n";
+    let said = first(text);
+    let expected = "no whole wakeup of a real-time thread is in the trace; of others: journal (nice 0, pid 136) was woken but had not run";
+    assert!(said.starts_with(expected), "{said}");
+    assert!(said.contains("for 149 µs at least: irq/51-mmc0 (RT 50, pid 94)"), "{said}");
+}

@@ -27,11 +27,16 @@ fn where_no_real_time_thread_was_woken_another_is_followed() {
     let found = explained("r19_no_rt_thread.txt");
     let verdict = &found.victims[0].verdict;
     assert!(
-        verdict.starts_with("no real-time thread was woken and ran; of others: app (nice 0, pid 730) on CPU "),
+        verdict.starts_with(
+            "no whole wakeup of a real-time thread is in the trace; of others: app (nice 0, pid 730) on CPU "
+        ),
         "{verdict}"
     );
     assert!(verdict.contains("20.0 ms late: job (nice 0, pid "), "{verdict}");
-    assert_eq!(found.chosen, "all threads (no real-time thread but migration/N was woken and ran in the trace)");
+    assert_eq!(
+        found.chosen,
+        "all threads (the trace has no whole wakeup of a real-time thread other than migration/N)"
+    );
 }
 
 #[test]
