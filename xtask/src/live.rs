@@ -55,7 +55,7 @@ struct Counts {
 }
 
 /// Runs the live tests whose names contain one of the words, or all of them, then the tests that compare with other
-/// implementations.
+/// implementations. If the time is limited, these are not built: they need most of the workspace built once more.
 ///
 /// # Errors
 /// A test failed on an undisturbed machine. The process exits with 3 if tests were only disturbed or not run.
@@ -74,7 +74,7 @@ pub fn run(options: &Options) -> Result<(), String> {
     let missing = if *install { needs::missing(&marked) } else { missing };
     missing.iter().for_each(|need| println!("missing: {need}: {}", needs::advice(need)));
     let mut counts = Counts::default();
-    let mut tests = find::tests(&marked)?;
+    let mut tests = find::tests(&marked, at_most.is_none())?;
     tests.retain(|test| names.is_empty() || names.iter().any(|name| test.path.contains(name)));
     let began = Instant::now();
     let is_late = || at_most.is_some_and(|most| began.elapsed() > most);
@@ -87,7 +87,7 @@ pub fn run(options: &Options) -> Result<(), String> {
             false => one(&test, &missing, &mut counts),
         }
     }
-    if names.is_empty() && !is_late() {
+    if names.is_empty() && at_most.is_none() {
         compared(&mut counts);
     }
     ended(&counts)

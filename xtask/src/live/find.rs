@@ -94,10 +94,13 @@ fn errors(messages: &str) -> String {
     messages.lines().filter_map(rendered).take(5).collect()
 }
 
-/// Builds all test programs and gets the list of ignored tests from each.
-pub fn tests(marked: &[Marked]) -> Result<Vec<Live>, String> {
-    let words =
-        ["test", "--workspace", "--features", super::FEATURES, "--no-run", "--quiet", "--message-format", "json"];
+/// Builds all test programs and gets the list of ignored tests from each. With `compares`, those that compare with other
+/// implementations are built, too.
+pub fn tests(marked: &[Marked], compares: bool) -> Result<Vec<Live>, String> {
+    let mut words = vec!["test", "--workspace", "--no-run", "--quiet", "--message-format", "json"];
+    if compares {
+        words.extend(["--features", super::FEATURES]);
+    }
     // `cargo` is found by name: if run directly, rustup's cargo would let the rust-toolchain file of a dependency
     // choose another compiler.
     let built = Command::new("cargo").args(words).stderr(std::process::Stdio::inherit()).output();
@@ -130,10 +133,9 @@ pub fn tests(marked: &[Marked]) -> Result<Vec<Live>, String> {
             });
         }
     }
-    match marked
-        .iter()
-        .find(|mark| !found.iter().any(|test| test.folder == mark.folder && test.path.ends_with(&mark.name)))
-    {
+    let is_found =
+        |mark: &&Marked| found.iter().any(|test| test.folder == mark.folder && test.path.ends_with(&mark.name));
+    match marked.iter().find(|mark| compares && !is_found(mark)) {
         Some(mark) => Err(format!("{} of {} is in no test program", mark.name, mark.folder.display())),
         None => Ok(found),
     }
