@@ -8,6 +8,7 @@ mod perf;
 mod programs;
 mod rows;
 mod stacks;
+mod statistics;
 mod tables;
 
 use super::{log, repair};
@@ -17,6 +18,7 @@ use measuring::{measured, trace_irqoff};
 use perf::{contention, kwork, kwork_tables, lock_report, sched_latency, timehist, trace_summary};
 use programs::{maps, noises, pressure, strace_sums, syscounts, uftrace};
 use stacks::{folded, offcpu, wakers};
+use statistics::{proc_sched, schbench};
 use tables::{biosnoop, calls, hist_triggers, klockstat, latencies, latencytop, ltt, other_tools, with_maximum};
 
 const LATENCIES: &str = "`punctual import FILE --out DIR` reads its figures";
@@ -47,7 +49,9 @@ pub(super) fn unknown(head: &[u8]) -> Option<TraceError> {
 
 /// Reads the tables of the known tools.
 fn tables(head: &str) -> Option<(String, &'static str)> {
-    const TOOLS: [Reader; 29] = [
+    const TOOLS: [Reader; 31] = [
+        schbench,
+        proc_sched,
         timehist,
         sched_latency,
         kwork,

@@ -284,7 +284,7 @@ impl Histogram<'_> {
                 let all = if is_cut { format!("{all} shown") } else { format!("{all} in all") };
                 let hump = self.hump().filter(|(bucket, _)| bucket != worst);
                 let hump = hump.map(|(bucket, count)| format!(", and behind a dip {bucket}: {count}"));
-                format!(" (of {all}, most are {bucket}: {count}{})", hump.unwrap_or_default())
+                format!(" (of {all}; the fullest bucket is {bucket}: {count}{})", hump.unwrap_or_default())
             })
             .unwrap_or_default();
         let average = self.average.as_ref().map(|average| format!("; the average is {average}")).unwrap_or_default();

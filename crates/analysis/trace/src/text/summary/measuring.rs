@@ -449,7 +449,9 @@ mod tests {
         assert!(said(runs).contains("is 344 us, on CPU 2; the maxima in order: 344, 9)"), "{}", said(runs));
         let cut = "softirq = tasklet\n usecs : count distribution\n 0 -> 1 : 9 |**|\n 2 -> 3 : 1 |*|\nskip...\n";
         assert!(
-            said(cut).contains("2 to 3 usecs, once (of 10 shown, most are 0 to 1 usecs: 9); rows may be missing"),
+            said(cut).contains(
+                "2 to 3 usecs, once (of 10 shown; the fullest bucket is 0 to 1 usecs: 9); rows may be missing"
+            ),
             "{}",
             said(cut)
         );

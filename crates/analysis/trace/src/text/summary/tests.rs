@@ -16,7 +16,7 @@ fn tables_are_told_by_their_worst() {
         said(bcc)
     );
     let bpftrace = "@usecs:\n[4, 8)                12 |@@@@   |\n[1K, 2K)               7 |@@     |\n";
-    let buckets = "@usecs: 1K to 2K, 7 times (of 19 in all, most are 4 to 8: 12)";
+    let buckets = "@usecs: 1K to 2K, 7 times (of 19 in all; the fullest bucket is 4 to 8: 12)";
     assert!(said(bpftrace).contains(buckets), "{}", said(bpftrace));
     let wrapped = "13:39:55 @usecs:\n[4, 8)                12 \n|@@@@   |\n[1K, 2K)               7 |@@ \n    |\n";
     assert!(said(wrapped).contains(buckets), "{}", said(wrapped));
@@ -270,8 +270,8 @@ fn sums_with_stacks_tell_sleep_from_preemption() {
     let text = "    waker:           job 92\n    el0_irq_naked\n    handle_fasteoi_irq\n    disk_intr\n    queue_it\n    --               --\n    \
                 finish_task_switch\n    preempt_schedule_common\n    do_work\n    target:          worker 33\n        16\n";
     assert!(
-        said(text).contains("worker 33 was off the CPU for 16 µs in all, preempted while it could run, in do_work: it was not blocked; the wakeup \
-                             recorded with that: an interrupt (disk_intr), which came while job 92 was current, woke it"),
+        said(text).contains("worker 33 was off the CPU for 16 µs in all, preempted while it could run, in do_work, so it was not blocked; the \
+                             entry also names a wakeup: an interrupt (disk_intr), which came while job 92 was current, woke it"),
         "{}",
         said(text)
     );
@@ -328,7 +328,10 @@ fn formats_that_are_not_read_have_a_true_first_line() {
 fn a_second_hump_is_said() {
     let text = "@us:\n[1, 2)   90 |@@@@@@|\n[2, 4)   20 |@@  |\n[4, 8)   3 |@|\n[8, 16)   17 |@@|\n[16, 32)   1 ||\n";
     let (said, _) = super::bpf::histograms(text, false).unwrap();
-    assert_eq!(said, "@us: 16 to 32, once (of 131 in all, most are 1 to 2: 90, and behind a dip 8 to 16: 17)");
+    assert_eq!(
+        said,
+        "@us: 16 to 32, once (of 131 in all; the fullest bucket is 1 to 2: 90, and behind a dip 8 to 16: 17)"
+    );
     let (flat, _) = super::bpf::histograms(&text.replace("17 |", "5 |"), false).unwrap();
     assert!(!flat.contains("dip"), "{flat}");
 }
@@ -338,18 +341,19 @@ fn buckets_of_one_value_are_buckets() {
     let text = "@usecs:\n[0]                   3 |@@                  |\n[1]                  40 |@@@@@@@@@@@@@@@@@@@@|\n\
                 [2, 4)               20 |@@@@@@@@@@          |\n[64M, 128M)           1 |                    |\n";
     let (said, _) = super::bpf::histograms(text, false).unwrap();
-    assert_eq!(said, "@usecs: 64M to 128M, once (of 64 in all, most are 1: 40)");
+    assert_eq!(said, "@usecs: 64M to 128M, once (of 64 in all; the fullest bucket is 1: 40)");
 }
 
 #[test]
 fn a_histogram_with_a_count_is_whole_if_its_rows_add_up() {
     let text = "     nsecs   : count     distribution\n[...]\n  1024 -> 2047 : 40 |****|\n  2048 -> 4095 : 3 |*|\n\navg = 1800 nsecs, total: 77400 nsecs, count: 43\n";
-    let whole = "a histogram, whose worst buckets are 2048 to 4095 nsecs, 3 times (of 43 in all, most are 1024 to 2047 nsecs: 40); the average is 1800 nsecs; \
+    let whole = "a histogram, whose worst buckets are 2048 to 4095 nsecs, 3 times (of 43 in all; the fullest bucket is 1024 to 2047 nsecs: 40); the average is 1800 nsecs; \
                  43 were counted, so no row is missing: a";
     assert!(said(text).starts_with(whole), "{}", said(text));
     let cut = text.replace("count: 43", "count: 44");
     assert!(
-        said(&cut).contains("(of 43 shown, most are") && said(&cut).contains("44 were counted; rows may be missing"),
+        said(&cut).contains("(of 43 shown; the fullest bucket is")
+            && said(&cut).contains("44 were counted; rows may be missing"),
         "{}",
         said(&cut)
     );
@@ -410,4 +414,34 @@ fn cpudist_measures_no_waiting() {
     for other in ["# ./cpudist.py -O 1\n", ""] {
         assert!(!said(&format!("{other}{rows}")).contains("cpudist"));
     }
+}
+
+#[test]
+fn statistics_are_told_by_their_longest_wait() {
+    let table = |max: u32| {
+        format!(
+            "Wakeup Latencies percentiles (usec) runtime 10 (s) (94 total samples)\n\t  50.0th: 4          (53 samples)\n\t* 99.0th: 7448       (8 \
+             samples)\n\t  min=1, max={max}\n"
+        )
+    };
+    let rest = "Request Latencies percentiles (usec) runtime 10 (s) (94 total samples)\n\t  50.0th: 23264 (2 samples)\n\t  min=4, max=241201\n\
+                RPS percentiles (requests) runtime 10 (s) (11 total samples)\n\t* 50.0th: 629760 (15 samples)\n\t  min=617820, max=635475\n";
+    let one = said(&(table(15186) + rest));
+    assert!(
+        one.starts_with("schbench (wakeup latency: longest 15186 µs, median 4 µs, 99th percentile 7448 µs): "),
+        "{one}"
+    );
+    let two = said(&(table(900) + &table(15186) + rest));
+    assert!(
+        two.starts_with("schbench (wakeup latency: longest 15186 µs") && two.contains("of the last of several tables"),
+        "{two}"
+    );
+    let task = |wait: &str| {
+        format!(
+            "# cat /proc/77/sched\nwriter/1 (77, #threads: 1)\n-----\nse.exec_start     :   65.69\nse.statistics.wait_max  :  {wait}\n"
+        )
+    };
+    let waited = said(&task("35.957879"));
+    assert!(waited.starts_with("/proc/77/sched of writer/1 (it waited 35.958 ms at most for a CPU"), "{waited}");
+    assert!(said(&task("0.000000")).contains("is 0 or not counted: kernel.sched_schedstats=1"));
 }
