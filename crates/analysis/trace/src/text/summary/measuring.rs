@@ -317,10 +317,13 @@ fn threads(head: &str) -> String {
     let negative = negative.count();
     let worst = rows.filter_map(|row| Some((value(row, "Max:")?, value(row, "T:").unwrap_or(0)))).max();
     let worst = worst.map(|(us, thread)| format!(" (worst {us}, of thread {thread}")).unwrap_or_default();
+    // The sample that ended the run is not in the lines of the threads.
+    let by = head.lines().find_map(|line| value(line, "Break thread:"));
+    let by = by.map(|tid| format!(", of thread {tid}")).unwrap_or_default();
     let stopped = head.lines().find_map(|line| value(line, "Break value:"));
     let stopped = match stopped {
-        Some(at) if worst.is_empty() => format!(" (stopped at {at})"),
-        Some(at) => format!("; stopped at {at})"),
+        Some(at) if worst.is_empty() => format!(" (stopped at {at}{by})"),
+        Some(at) => format!("; stopped by {at}{by})"),
         None if worst.is_empty() => String::new(),
         None => ")".to_owned(),
     };
@@ -332,7 +335,9 @@ fn threads(head: &str) -> String {
         0 => String::new(),
         n => format!("; the maxima of {n} threads are below 0, which is no latency"),
     };
-    format!("the lines of {tool}{worst}{stopped}{coarse}{below_zero}")
+    let default = head.lines().find_map(|line| value(line, "defaulting realtime priority to"));
+    let default = default.map(|prio| format!(", at the default priority {prio}: it took none from its command line"));
+    format!("the lines of {tool}{worst}{stopped}{}{coarse}{below_zero}", default.unwrap_or_default())
 }
 
 /// Parses `Max Latency: 48us`, `Samples recorded: 37`, `SMIs during run: 0` of rt-tests' hwlatdetect.

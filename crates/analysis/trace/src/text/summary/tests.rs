@@ -66,11 +66,17 @@ fn tables_are_told_by_their_worst() {
     let bare = "  95.123456 [0001]  app[1234/1230]   0.000  0.015  0.030\n  95.123476 [0001]  kcompactd0[37]   0.000  880.478  0.030\n";
     assert!(said(bare).contains("is 880.478 ms, of kcompactd0[37]"), "{}", said(bare));
     let deadline = "DEBUG: deadline thread 163\nT: 0 (163) I:1000 C: 36 Min: 1 Act: 11 Avg: 6 Max:      33\nT: 1 (164) I:1500 C: 24 Min: 1 Act: 4 Avg: 3 Max: 13\n\
-                    # Break value: 51\n";
+                    # Break thread: 163\n# Break value: 51\n";
     assert!(
-        said(deadline).starts_with("the lines of cyclicdeadline (worst 33, of thread 0; stopped at 51)"),
+        said(deadline).starts_with("the lines of cyclicdeadline (worst 33, of thread 0; stopped by 51, of thread 163)"),
         "{}",
         said(deadline)
+    );
+    let default =
+        said("defaulting realtime priority to 2\nT: 0 ( 24) P: 2 I:1000 C: 12 Min: 9 Act: 6 Avg: 7 Max: 129\n");
+    assert!(
+        default.contains("of thread 0), at the default priority 2: it took none from its command line"),
+        "{default}"
     );
     let coarse =
         "WARN: High resolution timers not available\nT: 0 ( 24) P:99 I:1000 C: 12 Min: 9 Act: 6 Avg: 7 Max:\n  351\n";
