@@ -10,7 +10,7 @@ use Confidence::{High, Medium, Suspected};
 use punctual_model::{Class, Confidence};
 
 /// Maximum time to leave idle on hardware, ns; in a guest it may be longer.
-const LONGEST_IDLE_EXIT: u64 = 2_000_000;
+pub(super) const LONGEST_IDLE_EXIT: u64 = 2_000_000;
 /// Maximum time that a CPU that is awake needs to leave the idle loop, ns.
 const BRIEF: u64 = 20_000;
 /// Minimum latency of an interrupt between CPUs that shows that the receiver had interrupts off, ns; usually it takes a
@@ -136,8 +136,12 @@ fn late(view: &View, piece: &Piece, place: Place, task: Option<Running>) -> Labe
             _ => Label::new(Class::Migration, Medium, Why::Ipi),
         };
     }
-    if let Some(label) = place.passed_over {
-        return if label.class == Class::DeadlineBudget { label } else { label.of(task) };
+    // Neither the fair server nor throttling lets another real-time thread run.
+    let is_fair = view.prio(task).is_none_or(|prio| prio >= 100);
+    match place.passed_over {
+        Some(label) if label.class == Class::DeadlineBudget => return label,
+        Some(label) if is_fair => return label.of(task),
+        _ => {}
     }
     if view.sends(task) {
         // The waker is still in its call, which is part of the wakeup.

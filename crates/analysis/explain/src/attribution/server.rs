@@ -2,6 +2,7 @@
 
 use super::Facts;
 use super::cpu::Doing;
+use super::gap::LONGEST_IDLE_EXIT;
 use super::label::{Label, Why};
 use super::machine::Seen;
 use super::piece::Piece;
@@ -37,7 +38,12 @@ pub(super) fn passed_over(view: &View, pieces: &[Piece]) -> Option<Label> {
     });
     let flags = low().any(|piece| piece.resched.is_some() || piece.resched_after.is_some());
     let ticking = low().count() >= 2 && total >= LEAST_WITHOUT_FLAGS;
-    let (class, known) = which(&view.machine.seen, view.facts);
+    // The fair server never leaves the CPU idle.
+    let idle = low().any(|piece| piece.doing == Doing::Idle && piece.ns() >= LONGEST_IDLE_EXIT);
+    let (class, known) = match which(&view.machine.seen, view.facts) {
+        (Class::FairServer, false) if idle => (Class::RtThrottling, false),
+        found => found,
+    };
     match (chosen, flags) {
         // The thread could not have used up its budget.
         (true, _) if class == Class::RtThrottling && little_used(view, pieces) => None,

@@ -227,6 +227,21 @@ fn throttled_with_nobody_else_to_run() {
     assert!(victim.verdict.contains("left the CPU idle"), "{}", victim.verdict);
 }
 
+/// Of an unknown kernel: the fair server would not have left the CPU idle, and no real-time thread runs by either.
+#[test]
+fn what_leaves_the_cpu_idle_is_no_fair_server() {
+    let other = ("other", 70, 49);
+    let trace = start().sleep(2000, 3000, other).expire("other-70", 3010).switch(1, 3100, other, "R", YES);
+    let trace =
+        trace.switch(1, 4000, YES, "S", IDLE).tick("<idle>-0", 1, "d.h..", 30_000).switch(1, 54_000, IDLE, "R", CYCLIC);
+    let causes = &trace.explained(Facts::default()).victims[0].causes;
+    blames(&causes[0], Class::RtThrottling, None, Confidence::Suspected);
+    assert!(causes.iter().all(|cause| cause.class != Class::FairServer), "{causes:?}");
+    let of = |tid: i32| causes.iter().find(|cause| cause.tid == Some(tid)).map(|cause| cause.class);
+    assert_eq!(of(60), Some(Class::RtThrottling), "{causes:?}");
+    assert_ne!(of(70), Some(Class::RtThrottling), "{causes:?}");
+}
+
 /// The timer's interrupt comes 6 ms late while `yes` is current and CPU 0 goes on; the task is charged `runtime` µs.
 fn late_interrupt(runtime: u64) -> Trace {
     let mut trace = start().sleep(2000, 3000, YES);
