@@ -314,7 +314,7 @@ fn is_overvoltage(line: &Line) -> bool {
     VOLTAGES.contains(&line.key()) && line.value().parse::<i64>().is_ok_and(|steps| steps > 0)
 }
 
-/// Settings that raise a voltage, from raspberrypi/documentation, config_txt/overclocking.adoc.
+/// Settings that raise a voltage: raspberrypi/documentation, config_txt/overclocking.adoc, and `vcgencmd get_config int`.
 const VOLTAGES: &[&str] = &[
     "over_voltage",
     "over_voltage_avs",

@@ -169,7 +169,8 @@ fn is_spi(name: &str) -> bool {
 }
 
 fn enables_spi(line: &Line) -> bool {
-    let is_on = || line.key() == "dtparam" && line.value().starts_with("spi=on");
+    const ON: &[&str] = &["spi", "spi=1", "spi=on", "spi=true", "spi=y", "spi=yes"];
+    let is_on = || line.key() == "dtparam" && ON.contains(&line.value().split([' ', '\t']).next().unwrap_or_default());
     overlay(line).map_or_else(is_on, is_spi)
 }
 
@@ -188,6 +189,8 @@ mod tests {
     fn overlays_enable_spi_or_not_or_perhaps() {
         for (text, expected) in [
             ("dtparam=spi=on", (true, false)),
+            ("dtparam=spi=on # sensor", (true, false)),
+            ("dtparam=spi", (true, false)),
             ("dtparam=spi=off", (false, false)),
             ("dtoverlay=spi1-1cs,cs0_pin=24", (true, false)),
             ("dtoverlay=spi0-0cs", (true, false)),

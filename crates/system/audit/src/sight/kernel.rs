@@ -49,7 +49,7 @@ impl Sight<'_> {
             Ok(config) => {
                 let gap = many.missing.as_ref().map(|gap| format!(" known; {}", gap.describe())).unwrap_or_default();
                 let shown = Reading::Many(many.clone()).show();
-                notes.add(config.path(), format!("on of {}: {shown}{gap}", options.join(" ")));
+                notes.add(config.path(), format!("on: {shown}{gap}; of {}", options.join(" ")));
             }
             Err(error) => notes.add("kernel configuration", error.to_string()),
         }
