@@ -2,6 +2,7 @@
 //! what_is_config_txt.adoc, conditional.adoc).
 
 use crate::truth::Truth;
+use punctual_machine::Given;
 use std::collections::BTreeMap;
 
 /// Maximum length of a line, characters. The firmware ignores the rest of a longer line.
@@ -73,6 +74,16 @@ impl Settings {
             Truth::Open(_) => self.filters.open(),
         };
         let of = setting(text);
+        // A line that may apply changes nothing if the same line applies anyway.
+        if of.is_none()
+            && !unless.is_empty()
+            && self.lines.iter().any(|line| line.text == text && line.unless.is_empty())
+        {
+            return;
+        }
+        if of.is_none() && unless.is_empty() {
+            self.lines.retain(|line| line.text != text || line.unless.is_empty());
+        }
         let is_same = |line: &Line| of.is_some() && setting(&line.text) == of;
         if unless.is_empty() {
             self.lines.retain(|line| !is_same(line));
@@ -135,10 +146,13 @@ impl Filters {
     }
 }
 
-/// Returns true if the filter matches /proc/device-tree/model; `None` for unknown filters.
+/// Returns true if the filter matches /proc/device-tree/model; `None` for unknown filters, and if only the processor of
+/// the board is known.
 fn is_model(filter: &str, model: &str) -> Option<bool> {
     let is = |names: &[&str]| names.iter().any(|name| model.contains(name));
     Some(match filter {
+        "pi400" | "cm4" | "cm4s" if model == Given::PI_4 => return None,
+        "pi500" | "cm5" if model == Given::PI_5 => return None,
         "pi5" => is(&["Raspberry Pi 5", "Compute Module 5"]),
         "pi500" => is(&["Raspberry Pi 500"]),
         "pi4" => is(&["Raspberry Pi 4", "Compute Module 4"]),

@@ -42,6 +42,8 @@ pub(crate) enum Cause {
     Missing,
     /// The content is not in the expected form.
     Garbled(&'static str),
+    /// The configuration is available but does not mention the option; the text says why.
+    LeftOut(&'static str),
     NotGiven,
 }
 
@@ -64,18 +66,14 @@ impl Gap {
         self.cause == Cause::NotGiven
     }
 
-    /// True if the configuration is available but does not mention the option.
     pub fn is_left_out(&self) -> bool {
-        self.cause == Cause::Garbled(NO_OPTION)
+        matches!(self.cause, Cause::LeftOut(_))
     }
 
     pub fn describe(&self) -> String {
         format!("{} {}", self.source, self.cause.describe())
     }
 }
-
-/// Text after "no" if the configuration does not mention an option but may have omitted it.
-pub(crate) const NO_OPTION: &str = "such option: it is truncated, or a defconfig, which omits defaults";
 
 impl Cause {
     pub fn describe(&self) -> String {
@@ -86,6 +84,7 @@ impl Cause {
             Cause::Hidden(why) => format!("is hidden: {why}"),
             Cause::Failed(errno) => format!("cannot be read: {}", std::io::Error::from_raw_os_error(*errno)),
             Cause::Garbled(expected) => format!("contains no {expected}"),
+            Cause::LeftOut(why) => format!("is not in the file: {why}"),
             Cause::NotGiven => "was not given".to_owned(),
         }
     }
@@ -109,6 +108,20 @@ pub(crate) struct Item {
     /// The element that the value belongs to, if worth showing: `policy0`.
     pub label: String,
     pub value: Known,
+}
+
+impl Item {
+    /// Returns true if a file that is not given decides whether the element exists. Its label is its text.
+    pub fn is_open(&self) -> bool {
+        !self.label.is_empty() && matches!(&self.value, Err(gap) if gap.is_not_given())
+    }
+
+    fn show(&self) -> String {
+        match &self.value {
+            Err(gap) if self.is_open() => format!("{} ({})", self.label, gap.describe()),
+            value => show_one(value),
+        }
+    }
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -164,7 +177,7 @@ fn show_one(known: &Known) -> String {
 
 impl Many {
     fn show(&self) -> String {
-        let texts: Vec<String> = self.items.iter().map(|item| show_one(&item.value)).collect();
+        let texts: Vec<String> = self.items.iter().map(Item::show).collect();
         if let [first, rest @ ..] = texts.as_slice()
             && !rest.is_empty()
             && rest.iter().all(|text| text == first)
@@ -173,6 +186,7 @@ impl Many {
             return format!("{first} on each of {}", texts.len());
         }
         let labelled = |(item, text): (&Item, &String)| match item.label.as_str() {
+            _ if item.is_open() => text.clone(),
             "" => text.clone(),
             label => format!("{label} {text}"),
         };

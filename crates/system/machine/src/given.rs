@@ -74,6 +74,11 @@ impl Given {
     /// The board's model if config.txt is given without the model.
     pub const SOME_PI: &str = "Raspberry Pi (which one is not given)";
 
+    /// The model if config.txt only shows that the board's processor is the BCM2711 or the BCM2712, which Compute Modules
+    /// and the Raspberry Pi 400 and 500 have, too.
+    pub const PI_4: &str = "Raspberry Pi 4";
+    pub const PI_5: &str = "Raspberry Pi 5";
+
     pub fn new() -> Given {
         Given::default()
     }

@@ -229,6 +229,16 @@ impl KernelConfig {
         self.is_fragment
     }
 
+    /// Returns why the file does not mention some options of the kernel; `None` if it mentions all.
+    pub fn why_incomplete(&self) -> Option<&'static str> {
+        match (self.whole, self.is_fragment, self.is_defconfig) {
+            (true, ..) => None,
+            (_, true, _) => Some("it is a fragment, to be merged into another configuration"),
+            (.., true) => Some("it is a defconfig, which omits defaults"),
+            _ => Some("it is truncated, or the kernel's release has no such option"),
+        }
+    }
+
     /// Returns true if an option whose name begins with `prefix` is `y`.
     pub(crate) fn has_on(&self, prefix: &str) -> bool {
         let from = self.lines.partition_point(|at| option_at(&self.text, *at).is_some_and(|(name, _)| name < prefix));

@@ -28,9 +28,11 @@ const ADDED: &[(&str, Release)] = &[
 
 /// Options, each with the first release that no longer has it.
 const REMOVED: &[(&str, Release)] = &[
+    ("DEBUG_CREDENTIALS", (6, 7)),
     // Replaced by PREEMPT_RT in the real-time patches for 5.4.
     ("PREEMPT_RT_FULL", (5, 4)),
     ("RCU_NOCB_CPU_ALL", (4, 13)),
+    ("TIMER_STATS", (4, 11)),
 ];
 
 /// A folder of arch/, the last release known to lack an option there, and the first known to have it.
@@ -123,8 +125,8 @@ const PREFIXES: &[(&str, &str)] = &[
 const ARM: &[&str] =
     &["AEABI", "ARM_APPENDED_DTB", "ARM_ATAG_DTB_COMPAT", "ARM_LPAE", "ARM_THUMB", "ARM_THUMBEE", "ARM_UNWIND"];
 
-/// Options of arch/loongarch/Kconfig, of Kconfig.errata and Kconfig.socs below arch/riscv, and of drivers/s390 that no
-/// other architecture has.
+/// Options of arch/arm64/Kconfig and arch/arm64/crypto/Kconfig, of arch/loongarch/Kconfig, of Kconfig.errata and
+/// Kconfig.socs below arch/riscv, and of drivers/s390 that no other architecture has.
 const OTHERS: &[(&str, &str)] = &[
     ("ARCH_ANDES", "riscv"),
     ("ARCH_CANAAN", "riscv"),
@@ -133,8 +135,16 @@ const OTHERS: &[(&str, &str)] = &[
     ("ARCH_SPACEMIT", "riscv"),
     ("ARCH_STARFIVE", "riscv"),
     ("ARCH_THEAD", "riscv"),
+    ("ARMV8_DEPRECATED", "arm64"),
     ("CPU_HAS_LASX", "loongarch"),
     ("CPU_HAS_LSX", "loongarch"),
+    ("CRYPTO_AES_ARM64_BS", "arm64"),
+    ("CRYPTO_AES_ARM64_CE_BLK", "arm64"),
+    ("CRYPTO_AES_ARM64_CE_CCM", "arm64"),
+    ("CRYPTO_GHASH_ARM64_CE", "arm64"),
+    ("CRYPTO_SHA1_ARM64_CE", "arm64"),
+    ("CRYPTO_SHA2_ARM64_CE", "arm64"),
+    ("CRYPTO_SHA512_ARM64_CE", "arm64"),
     ("ERRATA_ANDES", "riscv"),
     ("ERRATA_SIFIVE", "riscv"),
     ("ERRATA_THEAD", "riscv"),
@@ -239,6 +249,8 @@ mod tests {
             ("x86 4.19.1", "PREEMPT_RT", false),
             ("x86 2.6.33", "PREEMPT_RT", true),
             ("x86 6.6.1", "PREEMPT_RT_FULL", false),
+            ("x86 6.6.1", "DEBUG_CREDENTIALS", true),
+            ("x86 6.7.1", "DEBUG_CREDENTIALS", false),
             ("x86 4.19.1", "PREEMPT_RT_FULL", true),
             // A vendor's kernel may have it as a backport.
             ("x86_64 5.10.134-13.an8.x86_64", "PREEMPT_DYNAMIC", true),
@@ -259,6 +271,7 @@ mod tests {
             ("CONFIG_HZ=250\n", None),
             ("CONFIG_CPU_HAS_LSX=y\nCONFIG_CPU_HAS_LASX=y\n", Some("loongarch")),
             ("CONFIG_ERRATA_THEAD=y\n", Some("riscv")),
+            ("CONFIG_SYSVIPC=y\nCONFIG_CRYPTO_SHA1_ARM64_CE=y\n", Some("arm64")),
         ] {
             assert_eq!(architecture(&KernelConfig::from_bytes("/x", text.as_bytes()).unwrap()), expected, "{text}");
         }

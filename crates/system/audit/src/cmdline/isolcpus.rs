@@ -21,6 +21,11 @@ pub(crate) struct Isolcpus {
 /// Flags with the release that introduced them: commits 150dfee95f51 and 11ea68f553e2.
 const FLAGS: &[(&str, Release)] = &[("nohz", (4, 15)), ("domain", (4, 15)), ("managed_irq", (5, 6))];
 
+/// Returns a flag with the release that introduced it.
+pub(crate) fn since(flag: &str) -> Option<(&'static str, Release)> {
+    FLAGS.iter().copied().find(|(name, _)| *name == flag)
+}
+
 /// Returns the flag that an unknown one was probably meant to be.
 pub(crate) fn meant(flag: &str) -> Option<&'static str> {
     let is_near = |name: &str| distance(flag, name) <= 2 || (flag.len() >= 4 && name.starts_with(flag));

@@ -1,7 +1,7 @@
 //! Names of kernel parameters, and detection of misspelt ones.
 
 use super::list::Release;
-use super::{foreign, releases};
+use super::{foreign, releases, values};
 
 /// Parameters of user space (dracut, plymouth, cloud images), of patched kernels, and of earlier kernels.
 const OTHERS: &str = include_str!("others.txt");
@@ -83,14 +83,15 @@ pub(crate) fn meant(word: &str, release: Option<Release>) -> Option<&'static str
     if is_known || OTHERS.lines().any(|name| name == key) || TUNING.contains(&key.as_str()) {
         return None;
     }
-    let reach = match key.len() {
-        0..=4 => return None,
-        5..=7 => 1,
-        _ => 2,
-    };
     let has =
         |name: &&str| foreign::unknown(name).is_none() && release.is_none_or(|r| releases::lacks(name, r).is_none());
     let tuning = || TUNING.iter().copied().filter(has);
+    let reach = match key.len() {
+        0..=2 => return None,
+        3..=4 => return tuning().find(|name| is_near_short(word, &key, name)),
+        5..=7 => 1,
+        _ => 2,
+    };
     // Catches `intel_idle_max_cstate`.
     if let Some(dotted) = tuning().find(|name| name.contains('.') && name.replace('.', "_") == key) {
         return Some(dotted);
@@ -100,6 +101,18 @@ pub(crate) fn meant(word: &str, release: Option<Release>) -> Option<&'static str
     let same_end = || tuning().chain(OF_MODULES.iter().copied()).find(|name| differs_in_module(&key, name));
     let any = || releases::of(release).find(|name| name.len() >= 6 && distance(&key, name) <= 1);
     near.map(|(_, name)| name).or_else(|| if key.contains('.') { same_end() } else { None }).or_else(any)
+}
+
+/// Returns true if a short name has the same letters as the parameter's, or differs in one and has a value that only this
+/// parameter accepts. Many short names of other programs differ in one letter.
+fn is_near_short(word: &str, key: &str, name: &str) -> bool {
+    let sorted = |text: &str| {
+        let mut letters = text.to_ascii_lowercase().into_bytes();
+        letters.sort_unstable();
+        letters
+    };
+    let value = word.split_once('=').map_or("", |(_, value)| value);
+    distance(key, name) == 1 && (sorted(key) == sorted(name) || values::is_own(name, value))
 }
 
 /// Detects a misspelt module name, such as `intel.max_cstate` for `intel_idle.max_cstate`.
@@ -161,6 +174,11 @@ mod tests {
             ("intel.max_cstate=0", "intel_idle.max_cstate"),
             ("processor_idle.max_cstate=0", "processor.max_cstate"),
             ("dis_ucode_dlr", "dis_ucode_ldr"),
+            ("idel=poll", "idle"),
+            ("ilde=poll", "idle"),
+            ("idl=poll", "idle"),
+            ("tcs=reliable", "tsc"),
+            ("nozh=off", "nohz"),
             ("nvme_core.poll_queues=4", "nvme.poll_queues"),
             ("nvme.default_ps_max_latency_us=0", "nvme_core.default_ps_max_latency_us"),
         ] {
@@ -185,6 +203,10 @@ mod tests {
             "no-steal-acc",
             "vt.handoff=1",
             "lpj=1",
+            "idea=1",
+            "ide=nodma",
+            "ts=x",
+            "edi",
             "BOOT_IMAGE=/x",
             "xenomai.smi=detect",
             "kernel.sched_pelt_multiplier=4",

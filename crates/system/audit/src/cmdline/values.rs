@@ -24,6 +24,12 @@ const WORDS: &[(&str, &[&str])] = &[
     ("cpufreq.default_governor", &["performance", "powersave", "ondemand", "conservative", "schedutil", "userspace"]),
 ];
 
+/// Returns true for a word, other than that of a switch, that the parameter accepts as its value.
+pub(crate) fn is_own(name: &str, value: &str) -> bool {
+    let of_name = WORDS.iter().find(|(known, _)| *known == name);
+    of_name.is_some_and(|(_, values)| values.contains(&value)) && !matches!(value, "0" | "1" | "on" | "off")
+}
+
 /// Values with the first release that supports them; earlier releases reject or ignore them. kernel/sched/core.c,
 /// arch/x86/kernel/tsc.c, drivers/cpufreq/intel_pstate.c, drivers/cpufreq/amd-pstate.c.
 const ADDED: &[(&str, &str, Release)] = &[

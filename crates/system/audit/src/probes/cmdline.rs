@@ -87,13 +87,19 @@ fn unknown(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     // If the line was found, it has all of them.
     let missing = if found.is_some() { None } else { sight.log().missing.clone() };
     let mut many = Many { items: Vec::new(), missing };
-    let listed = found.unwrap_or_default();
-    for word in listed.iter().filter(|word| names::is_tuning(word) || names::meant(word, None).is_some()) {
-        many.push("", Ok(Value::Text(scrub(word))));
-    }
+    let (named, others): (Vec<String>, Vec<String>) = found
+        .unwrap_or_default()
+        .into_iter()
+        .partition(|word| names::is_tuning(word) || names::meant(word, None).is_some());
+    named.iter().for_each(|word| many.push("", Ok(Value::Text(scrub(word)))));
     let shown = match &many.missing {
         Some(gap) if many.items.is_empty() => gap.describe(),
-        _ => Reading::Many(many.clone()).show(),
+        _ if others.is_empty() => Reading::Many(many.clone()).show(),
+        _ => {
+            let shown = Reading::Many(many.clone()).show();
+            let others: Vec<String> = others.iter().map(|word| scrub(word)).collect();
+            format!("of real-time guides: {shown}; others: {}", others.join(", "))
+        }
     };
     notes.add("/dev/kmsg: unknown parameters", shown);
     Reading::Many(many)
@@ -146,10 +152,13 @@ fn near_misses(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
             (!is_known(sight, word)).then(|| format!("`{shown}` is not a parameter of Linux {searched}; {meant} is"))
         });
         let line = sight.cmdline().unwrap_or_default();
-        said.chain(behind_dashes(&line)).chain(no_break_space(&line)).collect()
+        said.chain(behind_dashes(&line)).chain(no_break_space(&line)).collect::<Vec<_>>()
     });
+    let is_clean = matches!(&found, Ok(all) if all.is_empty());
     let reading = listed(found);
-    notes.add("/proc/cmdline: no parameters or values of Linux", reading.show());
+    // Only parameters of latency have their values checked.
+    let shown = if is_clean { "none found".to_owned() } else { reading.show() };
+    notes.add("/proc/cmdline: no parameters or values of Linux", shown);
     reading
 }
 

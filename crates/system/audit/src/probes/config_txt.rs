@@ -12,7 +12,7 @@ const MODEL: &str = "/proc/device-tree/model";
 /// releases.
 const CONFIGS: &[&str] = &["/boot/firmware/config.txt", "/boot/config.txt"];
 /// Files that the probes read. Files that config.txt includes are in the same folder.
-const READS: &[&[&str]] = &[CONFIGS, &[MODEL, "/boot/firmware/*.txt", "/boot/*.txt"]];
+pub(super) const READS: &[&[&str]] = &[CONFIGS, &[MODEL, "/boot/firmware/*.txt", "/boot/*.txt"]];
 
 pub(super) const PROBES: &[Probe] = &[
     // The lines of config.txt that apply to this board.
@@ -35,6 +35,13 @@ pub(super) const PROBES: &[Probe] = &[
         with: &[],
         reads: READS,
         run: |sight, _, notes| some(sight, notes, is_overvoltage),
+    },
+    // Settings that look like a voltage but are none.
+    Probe {
+        name: "pi-voltage-misspelt",
+        with: &[],
+        reads: READS,
+        run: |sight, _, notes| some(sight, notes, is_misspelt_voltage),
     },
     // Kernel parameters, which the firmware ignores.
     Probe {
@@ -112,7 +119,7 @@ fn listed(lines: impl IntoIterator<Item = Line>, missing: Option<Gap>) -> Readin
     Reading::Many(many)
 }
 
-fn some(sight: &Sight, notes: &mut Notes, is_one: fn(&Line) -> bool) -> Reading {
+pub(super) fn some(sight: &Sight, notes: &mut Notes, is_one: fn(&Line) -> bool) -> Reading {
     match read(sight, notes) {
         Ok(found) => listed(found.lines.into_iter().filter(is_one), found.missing),
         Err(gap) => Reading::Many(Many::unknown(gap)),
@@ -188,7 +195,7 @@ fn clocks(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
                 set.cloned().partition(|line| found.model.is_none() && line.unless.is_empty() && may_be_stock(line));
             let mut reading = listed(set, found.missing.clone());
             if let Reading::Many(many) = &mut reading {
-                let unknown = || Gap::new("the board, which decides the stock clocks", Cause::NotGiven);
+                let unknown = || Gap::new("the stock clock of this board", Cause::NotGiven);
                 open.into_iter().for_each(|line| many.push(line.text, Err(unknown())));
             }
             reading
@@ -304,8 +311,24 @@ fn is_card(line: &Line) -> bool {
 }
 
 fn is_overvoltage(line: &Line) -> bool {
-    let is_voltage = line.key().starts_with("over_voltage") && !line.key().ends_with("_min");
-    is_voltage && line.value().parse::<i64>().is_ok_and(|steps| steps > 0)
+    VOLTAGES.contains(&line.key()) && line.value().parse::<i64>().is_ok_and(|steps| steps > 0)
+}
+
+/// Settings that raise a voltage: raspberrypi/documentation, config_txt/overclocking.adoc, and `vcgencmd get_config int`.
+const VOLTAGES: &[&str] = &[
+    "over_voltage",
+    "over_voltage_avs",
+    "over_voltage_avs_boost",
+    "over_voltage_delta",
+    "over_voltage_sdram",
+    "over_voltage_sdram_c",
+    "over_voltage_sdram_i",
+    "over_voltage_sdram_p",
+];
+
+fn is_misspelt_voltage(line: &Line) -> bool {
+    let key = line.key();
+    key.replace('-', "_").contains("over_voltage") && !VOLTAGES.contains(&key) && key != "over_voltage_min"
 }
 
 /// Parameters without a value. Other words without `=` belong to a comment whose line was broken.

@@ -5,7 +5,7 @@ use super::kernel::{backports, release};
 use super::offload::{NOCBS_CHECKED, offload_list, offloaded_partly, polls_for_nobody};
 use super::open_lists::{in_any_machine, least_last, shown};
 use super::{CONFIG_READS, CPU_SET_READS, Probe, With};
-use crate::cmdline::isolcpus::{self, Isolation};
+use crate::cmdline::isolcpus::{self, Isolation, Isolcpus};
 use crate::cmdline::list::{self, Release, Scope};
 use crate::cmdline::names::key;
 use crate::cmdline::{built::Built, values};
@@ -36,6 +36,9 @@ pub(super) const PROBES: &[Probe] = &[
     Probe { name: "isolcpus-doubtful", with: &[], reads: ISOLCPUS, run: isolcpus_doubtful },
     // The CPUs that isolcpus= excludes from load balancing, or `none`; absent without isolcpus=.
     Probe { name: "isolcpus-domain", with: &[], reads: ISOLCPUS, run: isolcpus_domain },
+    // The latest flag of isolcpus= with its release, such as `managed_irq since Linux 5.6`; absent without flags, or if the
+    // release of the kernel is known.
+    Probe { name: "isolcpus-since", with: &[], reads: ISOLCPUS, run: isolcpus_since },
 ];
 
 pub(super) const ISOLCPUS: &[&[&str]] = &[CMDLINE, &[POSSIBLE], CONFIG_READS];
@@ -441,6 +444,19 @@ fn isolcpus_domain(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
         }
         Ok(None) => Reading::gap(Gap::new("/proc/cmdline isolcpus", Cause::Absent)),
         Err(gap) => Reading::gap(gap),
+    }
+}
+
+fn isolcpus_since(sight: &Sight, _: &With, _: &mut Notes) -> Reading {
+    let line = sight.cmdline().unwrap_or_default();
+    let scope = scope(sight, &line, possible(sight, &mut Notes::default()).ok().as_ref(), 0);
+    let values = parameters(&line).into_iter().filter(|word| key(word) == "isolcpus");
+    let flags = values.filter_map(|word| Some(Isolcpus::parse(word.split_once('=')?.1, scope).flags)).flatten();
+    match flags.filter_map(|flag| isolcpus::since(&flag)).max_by_key(|(_, since)| *since) {
+        Some((name, (major, minor))) if scope.release.is_none() => {
+            Reading::word(format!("{name} since Linux {major}.{minor}"))
+        }
+        _ => Reading::gap(Gap::new("isolcpus", Cause::Absent)),
     }
 }
 

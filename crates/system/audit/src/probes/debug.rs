@@ -1,5 +1,6 @@
 use super::kernel::release;
 use super::{CONFIG_READS, Probe, With};
+use crate::cmdline::list::Release;
 use crate::cmdline::values;
 use crate::reading::{Cause, Gap, Many, Reading, Value};
 use crate::sight::{Notes, Sight};
@@ -69,18 +70,24 @@ const ALSO: &[&str] = &[
     "TRACE_PREEMPT_TOGGLE",
 ];
 
-/// Options whose checks cost little, or that cost nothing until they are enabled at run time (LATENCYTOP).
-/// Distributions ship some of them.
+/// Options whose checks cost little, or that cost nothing until they are enabled at run time (DEBUG_PAGEALLOC,
+/// LATENCYTOP, TIMER_STATS). Distributions ship some of them.
 const MODEST: &[&str] = &[
+    "DEBUG_ATOMIC_SLEEP",
     "DEBUG_CREDENTIALS",
     "DEBUG_IRQFLAGS",
     "DEBUG_LIST",
     "DEBUG_MAPLE_TREE",
     "DEBUG_NOTIFIERS",
+    "DEBUG_PAGEALLOC",
     "DEBUG_SG",
+    "DEBUG_STACKOVERFLOW",
     "DEBUG_STACK_USAGE",
+    "FAIL_MAKE_REQUEST",
     "LATENCYTOP",
+    "SCHEDSTATS",
     "SCHED_STACK_END_CHECK",
+    "TIMER_STATS",
     "UBSAN",
 ];
 
@@ -93,7 +100,12 @@ pub(super) const PROBES: &[Probe] = &[
         run: expensive,
     },
     // Options with a small cost.
-    Probe { name: "modest-debugging", with: &[], reads: &[CONFIG_READS], run: modest },
+    Probe {
+        name: "modest-debugging",
+        with: &[],
+        reads: &[CONFIG_READS, &["/proc/cmdline", "/proc/sys/kernel/osrelease"]],
+        run: modest,
+    },
     // Threads of the hwlat, osnoise and timerlat tracers.
     Probe { name: "tracer-threads", with: &[], reads: &[TASKS], run: threads },
     Probe { name: "dynamic-probes", with: &[], reads: &[LISTS], run: dynamic },
@@ -122,12 +134,10 @@ fn expensive(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
         Some("off") => false,
         _ => !is_on("DEBUG_KMEMLEAK_DEFAULT_OFF"),
     };
-    // A boot parameter enables it since Linux 3.19 (commit 031bc5743f15).
-    let is_before = |other| release(sight, &mut Notes::default()).is_ok_and(|(major, minor, _)| (major, minor) < other);
     let enabled = |name| given(name).and_then(|value| values::boolean(&value)) == Some(true);
-    let pages = is_before((3, 19)) || enabled("debug_pagealloc");
-    // A boot parameter enables it since Linux 4.6 (commit 8823b1dbc05f).
-    let poison = is_before((4, 6)) || enabled("page_poison");
+    // Boot parameters enable these since Linux 3.19 (commit 031bc5743f15) and 4.6 (commit 8823b1dbc05f).
+    let pages = is_before(sight, (3, 19)) || enabled("debug_pagealloc");
+    let poison = is_before(sight, (4, 6)) || enabled("page_poison");
     for (name, runs) in [("DEBUG_KMEMLEAK", leaks), ("DEBUG_PAGEALLOC", pages), ("PAGE_POISONING", poison)] {
         if runs && is_on(name) {
             many.push("", Ok(Value::Text(name.to_owned())));
@@ -136,9 +146,23 @@ fn expensive(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     Reading::Many(many)
 }
 
-fn modest(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
-    let names: Vec<String> = MODEST.iter().map(|name| (*name).to_owned()).collect();
-    Reading::Many(Many { missing: None, ..sight.options(&names, notes) })
+/// Returns true if the kernel is known to be older than a release.
+fn is_before(sight: &Sight, other: Release) -> bool {
+    release(sight, &mut Notes::default()).is_ok_and(|(major, minor, _)| (major, minor) < other)
+}
+
+fn modest(sight: &Sight, with: &With, notes: &mut Notes) -> Reading {
+    let is_cheap = |name: &&&str| match **name {
+        // Since Linux 4.6 it costs nothing until it is enabled (commit cb2517653fcc).
+        "SCHEDSTATS" => is_before(sight, (4, 6)),
+        _ => true,
+    };
+    let names: Vec<String> = MODEST.iter().filter(is_cheap).map(|name| (*name).to_owned()).collect();
+    let mut many = Many { missing: None, ..sight.options(&names, notes) };
+    if let Reading::Many(expensive) = expensive(sight, with, &mut Notes::default()) {
+        many.items.retain(|item| !expensive.items.contains(item));
+    }
+    Reading::Many(many)
 }
 
 fn threads(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {

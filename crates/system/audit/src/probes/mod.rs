@@ -21,6 +21,7 @@ mod memory;
 mod network;
 mod offload;
 mod open_lists;
+mod overlays;
 mod partitions;
 mod platform;
 mod ranges;
@@ -105,6 +106,7 @@ const PROBES: &[&[Probe]] = &[
     memory::PROBES,
     network::PROBES,
     offload::PROBES,
+    overlays::PROBES,
     partitions::PROBES,
     platform::PROBES,
     ranges::PROBES,

@@ -6,7 +6,7 @@ use super::kernel::{backports, release};
 use super::open_lists::shown;
 use super::{Probe, With};
 use crate::cmdline::list::{self, Release, Scope};
-use crate::reading::{Gap, Reading, Value};
+use crate::reading::{Cause, Gap, Reading, Value};
 use crate::sight::{Notes, Sight};
 use punctual_machine::parameter;
 use punctual_units::CpuList;
@@ -14,6 +14,8 @@ use punctual_units::CpuList;
 pub(super) const PROBES: &[Probe] = &[
     // CPUs whose RCU callbacks are offloaded by the command line or the kernel's configuration, or `none`.
     Probe { name: "offloaded", with: &[], reads: ISOLCPUS, run: offloaded_cpus },
+    // The option that the offloading of these CPUs needs, if it is unknown whether the kernel is built with it.
+    Probe { name: "offloading-needs", with: &[], reads: ISOLCPUS, run: needs },
 ];
 
 /// Since this release a bad list offloads every CPU, and `all` is supported: "rcu: Report error for bad rcu_nocbs=
@@ -93,6 +95,17 @@ fn by_default(sight: &Sight, has_list: bool) -> Result<bool, Gap> {
         is_on |= sight.option(option, &mut Notes::default())? == Value::Text("y".to_owned());
     }
     Ok(is_on)
+}
+
+/// rcu_init_nohz() offloads the CPUs of nohz_full= only in kernels with NO_HZ_FULL, which selects RCU_NOCB_CPU.
+fn needs(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
+    let is_listed = sight.cmdline().is_ok_and(|line| parameter(&line, "rcu_nocbs").is_some());
+    let is_default = by_default(sight, is_listed) == Ok(true);
+    let option = if is_listed || is_default { "RCU_NOCB_CPU" } else { "NO_HZ_FULL" };
+    match sight.option(option, notes) {
+        Ok(_) => Reading::gap(Gap::new(option, Cause::Absent)),
+        Err(_) => Reading::word(option),
+    }
 }
 
 /// Reports rcu_nocb_poll if no CPU is offloaded, so that it has no effect (kernel/rcu/tree_nocb.h).

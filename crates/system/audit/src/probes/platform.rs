@@ -152,6 +152,7 @@ fn source(arch: &str, of: Option<Distribution>, release: Option<(u32, u32)>) -> 
         _ => match arches::folder(arch) {
             "arm" => "build-arm",
             "loongarch" => "build-loongarch",
+            "x86" if arch != "x86_64" => "build-686",
             "arm64" | "riscv" | "x86" => "build",
             "powerpc" => "build-patched",
             folder if release.is_some_and(|release| had_patches(folder, release)) => "old-patches",
@@ -216,7 +217,8 @@ mod tests {
             ("mips", None, None, "none"),
             ("mips", None, Some((3, 10)), "old-patches"),
             ("mips", None, Some((5, 10)), "none"),
-            ("i586", None, None, "build"),
+            ("i586", None, None, "build-686"),
+            ("i686", Some(Arch), None, "build-686"),
             ("sparc64", None, None, "none"),
             ("loongarch64", None, None, "build-loongarch"),
         ] {

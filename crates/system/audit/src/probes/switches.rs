@@ -67,6 +67,7 @@ const DEBUGGING: &[&str] = &[
     "ignore_loglevel",
     "initcall_debug",
     "keep_bootcon",
+    "loglevel",
     "ftrace",
     "ftrace_filter",
     "trace_event",
@@ -169,6 +170,8 @@ fn is_off(word: &str) -> bool {
             !value.split(['+', '=']).skip(1).any(|flags| flags.contains('p')) && !value.is_empty()
         }
         "drm.debug" => values::number(value) == Some(0),
+        // Level 8 prints all messages, those for debugging included (include/linux/kern_levels.h).
+        "loglevel" => values::number(value).is_none_or(|level| level < 8),
         _ => matches!(value, "0" | "n" | "N" | "no" | "off" | "-" | "none" | "disable" | "false"),
     }
 }
@@ -178,7 +181,14 @@ fn debugging(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     let is_rt = sight.text(VERSION, &mut Notes::default()).is_ok_and(|version| is_preempt_rt(&version));
     let is_refused = |word: &str| is_rt && matches!(key(word).as_str(), "irqpoll" | "irqfixup");
     let is_chatty = |word: &str| CHATTY.contains(&word);
-    those(sight, "debugging", notes, |word| (is_switched_on(word, DEBUGGING) || is_chatty(word)) && !is_refused(word))
+    // The last word that sets the console's level counts (init/main.c).
+    let line = sight.cmdline().unwrap_or_default();
+    let is_level = |word: &&String| matches!(key(word).as_str(), "debug" | "loglevel" | "quiet");
+    let level = parameters(&line).iter().rfind(is_level).cloned().unwrap_or_default();
+    let is_replaced = |word: &str| key(word) == "loglevel" && word != level;
+    those(sight, "debugging", notes, |word| {
+        (is_switched_on(word, DEBUGGING) || is_chatty(word)) && !is_refused(word) && !is_replaced(word)
+    })
 }
 
 fn accounting(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
@@ -267,6 +277,8 @@ mod tests {
             "debug_pagealloc=off",
             "kasan=off",
             "dyndbg=\"file x -p\"",
+            "loglevel=7",
+            "loglevel=",
         ] {
             assert!(!is_switched_on(word, DEBUGGING), "{word}");
         }
@@ -280,6 +292,8 @@ mod tests {
             "i915.dyndbg=+p",
             "debug_pagealloc=on",
             "irqpoll",
+            "loglevel=8",
+            "loglevel=0xf",
             "slab_debug=,kmalloc-64",
         ] {
             assert!(is_switched_on(word, DEBUGGING), "{word}");

@@ -9,6 +9,8 @@ pub(super) const PROBES: &[Probe] = &[
     // Stolen time of all CPUs since boot, in hundredths of a second.
     Probe { name: "steal-ticks", with: &[], reads: &[&[STAT]], run: steal },
     Probe { name: "kernel-config", with: &[], reads: &[CONFIG_READS], run: kernel_config },
+    // `yes` if the configuration is only a fragment, otherwise `no`.
+    Probe { name: "kernel-config-fragment", with: &[], reads: &[CONFIG_READS], run: fragment },
     Probe { name: "preempt-rt", with: &[], reads: &[&[VERSION, REALTIME]], run: preempt_rt },
     // Timer resolution, ns.
     Probe { name: "timer-resolution", with: &[], reads: &[&["/proc/timer_list"]], run: timer_resolution },
@@ -82,6 +84,13 @@ fn kernel_config(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
             notes.add("kernel configuration", error.to_string());
             Reading::gap(config_gap(error))
         }
+    }
+}
+
+fn fragment(sight: &Sight, _: &With, _: &mut Notes) -> Reading {
+    match sight.config() {
+        Ok(config) => Reading::word(if config.is_fragment() { "yes" } else { "no" }),
+        Err(error) => Reading::gap(config_gap(error)),
     }
 }
 

@@ -147,10 +147,7 @@ impl Sight<'_> {
 /// Returns an element's value. If the file that decides whether the element exists was not given, returns the value
 /// that the element would have.
 fn would_be(item: &Item) -> Known {
-    match &item.value {
-        Err(gap) if gap.is_not_given() && !item.label.is_empty() => Ok(Value::Text(item.label.clone())),
-        value => value.clone(),
-    }
+    if item.is_open() { Ok(Value::Text(item.label.clone())) } else { item.value.clone() }
 }
 
 fn cut(name: &str) -> String {

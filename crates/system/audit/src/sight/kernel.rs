@@ -1,6 +1,6 @@
 use super::{Notes, Sight, config_gap};
 use crate::probes::cmdline::unsupported;
-use crate::reading::{Cause, Gap, Known, Many, NO_OPTION, Reading, Value};
+use crate::reading::{Cause, Gap, Known, Many, Reading, Value};
 use punctual_machine::{CUT_OFF, Read, Setting, has_variable, parameter, parameters, scrub};
 
 const CMDLINE: &str = "/proc/cmdline";
@@ -24,7 +24,7 @@ impl Sight<'_> {
                 Ok(Value::Text("n".to_owned()))
             }
             Setting::Unknown => {
-                let gap = Gap::new(source.clone(), Cause::Garbled(NO_OPTION));
+                let gap = Gap::new(source.clone(), Cause::LeftOut(config.why_incomplete().unwrap_or_default()));
                 notes.add(source, gap.cause.describe());
                 Err(gap)
             }
@@ -45,9 +45,14 @@ impl Sight<'_> {
                 }
             }
         }
-        let source = self.config().as_ref().map_or("kernel configuration", |config| config.path());
-        let gap = many.missing.as_ref().map(|gap| format!("; {}", gap.describe())).unwrap_or_default();
-        notes.add(source, format!("on of {}: {}{gap}", options.join(" "), Reading::Many(many.clone()).show()));
+        match self.config() {
+            Ok(config) => {
+                let gap = many.missing.as_ref().map(|gap| format!(" known; {}", gap.describe())).unwrap_or_default();
+                let shown = Reading::Many(many.clone()).show();
+                notes.add(config.path(), format!("on: {shown}{gap}; of {}", options.join(" ")));
+            }
+            Err(error) => notes.add("kernel configuration", error.to_string()),
+        }
         many
     }
 

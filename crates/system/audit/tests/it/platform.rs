@@ -43,7 +43,7 @@ fn a_real_time_kernel_is_one_that_the_machine_can_have() {
         ("x86 6.6.52", "CONFIG_X86_64=y", "linux-image-rt-amd64"),
         ("s390 5.8.3", "CONFIG_S390=y", "another architecture"),
         ("mips 3.10.24", "CONFIG_MIPS=y", "with the real-time patches for its release"),
-        ("x86 3.8.0", "CONFIG_M586TSC=y\nCONFIG_X86_GENERIC=y", "no package for this machine is known"),
+        ("x86 3.8.0", "CONFIG_M586TSC=y\nCONFIG_X86_GENERIC=y", "the last known package"),
         ("powerpc 6.1.9", "CONFIG_PPC64=y", "real-time patches"),
     ] {
         let text = format!("# Linux/{head} Kernel Configuration\n{options}\nCONFIG_PREEMPT_NONE=y\n");

@@ -404,6 +404,10 @@ fn no_text_of_a_rule_repeats_words() {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         let text = std::fs::read_to_string(&path).unwrap();
+        let title = text.lines().find_map(|line| line.strip_prefix("title = \"")?.strip_suffix('"')).unwrap();
+        // The title precedes each sentence.
+        let again = format!("say = \"{}:", title.to_lowercase());
+        assert!(!text.to_lowercase().contains(&again), "{}: {again}", path.display());
         let shown = ["title =", "why =", "say =", "says =", "undo =", "otherwise ="];
         for line in text.lines().filter(|line| shown.iter().any(|key| line.contains(key))) {
             let words: Vec<&str> = line.split_whitespace().collect();

@@ -1,4 +1,4 @@
-use super::GivenError;
+use super::{Given, GivenError};
 use crate::READ_LIMIT;
 use crate::boot_file::{boot_file, boot_file_cmdline};
 use crate::kconfig::{KernelConfig, text_of};
@@ -147,32 +147,50 @@ fn is_config_txt_line(line: &str) -> bool {
         || ["include ", "initramfs "].iter().any(|command| line.starts_with(command))
 }
 
-/// Returns the board whose device tree, kernel or overlay the unconditional lines of a config.txt name; `None` if they
-/// name several or none (boot/ and boot/overlays of raspberrypi/firmware).
+/// Parameters of the base device tree that only boards with the BCM2712 have (boot/overlays/README of
+/// raspberrypi/firmware: "2712 only", "Pi5 only").
+const OF_2712: &[&str] = &["nvme", "rtc_bbat_vchg", "uart0_console"];
+const BEGIN_2712: &[&str] = &["pciex1", "fan_temp", "drm_fb0_rp1_", "drm_fb1_rp1_", "drm_fb2_rp1_"];
+
+/// Returns the board whose device tree, kernel, overlay or parameter the unconditional lines of a config.txt name;
+/// `None` if they name several processors or none (boot/ and boot/overlays of raspberrypi/firmware).
 pub(super) fn implied_model(text: &str) -> Option<&'static str> {
     let mut is_conditional = false;
     let mut found: Vec<&str> = Vec::new();
+    let is_2712 = |parameter: &str| {
+        let name = parameter.split('=').next().unwrap_or_default().trim();
+        OF_2712.contains(&name) || BEGIN_2712.iter().any(|begin| name.starts_with(begin))
+    };
     for line in lines(text) {
         if line.starts_with('[') {
             is_conditional = line != "[all]";
+        }
+        if let Some(list) = line.strip_prefix("dtparam=").filter(|_| !is_conditional) {
+            found.extend(list.split(',').any(is_2712).then_some(Given::PI_5));
         }
         let Some((name, value)) = line.split_once('=').filter(|_| !is_conditional) else { continue };
         let value = value.split(',').next().unwrap_or_default().trim_end_matches(".dtbo");
         found.extend(match name {
             "device_tree" if value.contains("bcm2712-rpi-cm5") => Some("Raspberry Pi Compute Module 5"),
             "device_tree" if value.contains("bcm2712-rpi-500") => Some("Raspberry Pi 500"),
-            "device_tree" if value.contains("bcm2712") => Some("Raspberry Pi 5"),
+            "device_tree" if value.contains("bcm2712") => Some(Given::PI_5),
             "device_tree" if value.contains("bcm2711-rpi-cm4") => Some("Raspberry Pi Compute Module 4"),
             "device_tree" if value.contains("bcm2711-rpi-400") => Some("Raspberry Pi 400"),
-            "device_tree" if value.contains("bcm2711") => Some("Raspberry Pi 4"),
-            "dtoverlay" if value.ends_with("-pi5") => Some("Raspberry Pi 5"),
-            "dtoverlay" if value.ends_with("-pi4") => Some("Raspberry Pi 4"),
-            "kernel" if value == "kernel_2712.img" => Some("Raspberry Pi 5"),
+            "device_tree" if value.contains("bcm2711") => Some(Given::PI_4),
+            "dtoverlay" if value.ends_with("-pi5") => Some(Given::PI_5),
+            "dtoverlay" if value.ends_with("-pi4") => Some(Given::PI_4),
+            "kernel" if value == "kernel_2712.img" => Some(Given::PI_5),
             _ => None,
         });
     }
-    let trees = found.first().copied()?;
-    found.iter().all(|other| *other == trees).then_some(trees)
+    // A Compute Module 5 and a Raspberry Pi 500 have the processor of the Raspberry Pi 5.
+    let processor =
+        |model: &str| if model.ends_with("4") || model.ends_with("400") { Given::PI_4 } else { Given::PI_5 };
+    let family = processor(found.first().copied()?);
+    let is_one = found.iter().all(|model| processor(model) == family);
+    found.retain(|model| *model != family);
+    let (first, rest) = found.split_first().unwrap_or((&family, &[]));
+    is_one.then_some(if rest.iter().all(|other| other == first) { first } else { family })
 }
 
 /// Returns true if the line has a form that occurs only in a Raspberry Pi's config.txt.

@@ -151,6 +151,11 @@ fn the_names_of_its_files_tell_the_board() {
     for (text, model) in [
         ("kernel=kernel_2712.img\ndevice_tree=bcm2712-rpi-5-b.dtb\n", "Raspberry Pi 5"),
         ("dtoverlay=vc4-kms-v3d-pi5\n", "Raspberry Pi 5"),
+        ("dtparam=audio=on,nvme\n", "Raspberry Pi 5"),
+        ("dtoverlay=vc4-kms-v3d\ndtparam=pciex1_gen=3\n", "Raspberry Pi 5"),
+        ("device_tree=bcm2712-rpi-cm5.dtb\ndtparam=pciex1\n", "Raspberry Pi Compute Module 5"),
+        ("[pi5]\ndtparam=nvme\n[all]\narm_freq=1\n", Given::SOME_PI),
+        ("dtparam=nvme\ndtoverlay=vc4-kms-v3d-pi4\n", Given::SOME_PI),
         ("device_tree=bcm2711-rpi-400.dtb\n", "Raspberry Pi 400"),
         ("[pi4]\ndtoverlay=vc4-fkms-v3d-pi4\n[all]\narm_freq=1\n", Given::SOME_PI),
         ("dtoverlay=disable-bt-pi5\ndevice_tree=bcm2711-rpi-4-b.dtb\n", Given::SOME_PI),
