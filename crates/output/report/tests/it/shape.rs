@@ -205,6 +205,17 @@ fn only_the_claim_on_misses_needs_no_figures() {
 }
 
 #[test]
+fn other_programs_during_idle_are_a_warning() {
+    let (mut recording, verdict) = runs::good();
+    for (share, is_said) in [(0.37, true), (0.02, false)] {
+        recording.run.phases[0].busy_with_others = Some(share);
+        let summary = summary(&recording, &verdict, Place::default(), TextStyle { color: false, width: 1_000 });
+        let said = "! While idle, other programs used 37 % of the measured CPUs' time: `idle` was not idle.";
+        assert_eq!(summary.contains(said), is_said, "{summary}");
+    }
+}
+
+#[test]
 fn everything_fits_eighty_columns() {
     for (recording, verdict) in [runs::good(), runs::failing(), runs::damaged(), runs::crowd(), runs::explained()] {
         for line in text(&recording, &verdict, TextStyle::default()).lines() {
