@@ -56,7 +56,7 @@ fn passed(recording: &Recording, verdict: &Verdict) -> String {
     };
     let missed = verdict
         .skipped
-        .map_or("missed periods unknown".into(), |n| format!("missed {}", count(n)));
+        .map_or("missed periods unknown".into(), |n| format!("{} missed", plural(n, "period", "periods")));
     let only_missed = verdict.claims.iter().all(|c| c.claim.quantity == Quantity::NoneMissed);
     if verdict.claims.is_empty() {
         return format!("nothing was claimed; {all} {noun}s, {worst}, {missed}");

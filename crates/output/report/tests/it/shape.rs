@@ -200,7 +200,7 @@ fn only_the_claim_on_misses_needs_no_figures() {
     let (recording, _) = runs::good();
     let verdict = runs::verdict(&recording, &["missed = 0"]);
     let headline = words::headline(&recording, &verdict);
-    let said = "every wakeup in 480,000 was on time: worst 66.7 µs (CPU 3 under `all`), missed 0; not refuted";
+    let said = "every wakeup in 480,000 was on time: worst 66.7 µs (CPU 3 under `all`), 0 periods missed; not refuted";
     assert!(headline.sentence.starts_with(said), "{}", headline.sentence);
 }
 
