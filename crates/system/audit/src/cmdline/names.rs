@@ -1,7 +1,7 @@
 //! Names of kernel parameters, and detection of misspelt ones.
 
 use super::list::Release;
-use super::{foreign, releases};
+use super::{foreign, releases, values};
 
 /// Parameters of user space (dracut, plymouth, cloud images), of patched kernels, and of earlier kernels.
 const OTHERS: &str = include_str!("others.txt");
@@ -84,7 +84,7 @@ pub(crate) fn meant(word: &str, release: Option<Release>) -> Option<&'static str
         return None;
     }
     let reach = match key.len() {
-        0..=4 => return None,
+        0..=4 => return short(word, &key, release),
         5..=7 => 1,
         _ => 2,
     };
@@ -100,6 +100,24 @@ pub(crate) fn meant(word: &str, release: Option<Release>) -> Option<&'static str
     let same_end = || tuning().chain(OF_MODULES.iter().copied()).find(|name| differs_in_module(&key, name));
     let any = || releases::of(release).find(|name| name.len() >= 6 && distance(&key, name) <= 1);
     near.map(|(_, name)| name).or_else(|| if key.contains('.') { same_end() } else { None }).or_else(any)
+}
+
+/// Returns the parameter that a misspelt short name was probably meant to be. Since many short names are one letter apart,
+/// either two neighbours are exchanged (`idel`), or the value is one of the few of the parameter (`idl=poll`).
+fn short(word: &str, key: &str, release: Option<Release>) -> Option<&'static str> {
+    let sorted = |name: &str| {
+        let mut letters = name.to_ascii_lowercase().into_bytes();
+        letters.sort_unstable();
+        letters
+    };
+    let value = word.split_once('=').map(|(_, value)| value);
+    let is_meant = |name: &str| {
+        distance(key, name) == 1
+            && (sorted(key) == sorted(name) || value.is_some_and(|value| values::takes(name, value)))
+    };
+    let exists =
+        |name: &str| foreign::unknown(name).is_none() && release.is_none_or(|r| releases::lacks(name, r).is_none());
+    TUNING.iter().copied().filter(|_| key.len() >= 3).find(|name| is_meant(name) && exists(name))
 }
 
 /// Detects a misspelt module name, such as `intel.max_cstate` for `intel_idle.max_cstate`.
@@ -162,6 +180,10 @@ mod tests {
             ("processor_idle.max_cstate=0", "processor.max_cstate"),
             ("dis_ucode_dlr", "dis_ucode_ldr"),
             ("nvme_core.poll_queues=4", "nvme.poll_queues"),
+            ("idel=poll", "idle"),
+            ("idl=poll", "idle"),
+            ("tcs=reliable", "tsc"),
+            ("mec=off", "mce"),
             ("nvme.default_ps_max_latency_us=0", "nvme_core.default_ps_max_latency_us"),
         ] {
             assert_eq!(meant(word, None), Some(name), "{word}");
@@ -190,6 +212,9 @@ mod tests {
             "kernel.sched_pelt_multiplier=4",
             "usbcore.autosuspend=-1",
             "nohlt",
+            "idl=1",
+            "tpm=off",
+            "usc=reliabl",
             "nosoftlockups",
             "hpet=disable",
             "kthread_cpu=0",

@@ -24,6 +24,11 @@ const WORDS: &[(&str, &[&str])] = &[
     ("cpufreq.default_governor", &["performance", "powersave", "ondemand", "conservative", "schedutil", "userspace"]),
 ];
 
+/// Returns true if the parameter accepts only a few words, and this is one of them.
+pub(crate) fn takes(name: &str, value: &str) -> bool {
+    WORDS.iter().any(|(known, words)| *known == name && words.contains(&value))
+}
+
 /// Values with the first release that supports them; earlier releases reject or ignore them. kernel/sched/core.c,
 /// arch/x86/kernel/tsc.c, drivers/cpufreq/intel_pstate.c, drivers/cpufreq/amd-pstate.c.
 const ADDED: &[(&str, &str, Release)] = &[
