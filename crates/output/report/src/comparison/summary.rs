@@ -37,16 +37,18 @@ pub fn comparison_summary(comparison: &Comparison, decision: Decision, full: &st
     let mut doubts: Vec<String> = Vec::new();
     let all_doubts = [comparison.problems.clone(), doubtful(comparison), context::unlike(comparison)].concat();
     for problem in all_doubts.iter().take(2) {
-        doubts.extend(tagged(style, "! ", Tint::Warn, problem, 2));
+        doubts.extend(tagged(style, "! ", Tint::Warn, problem, 3));
     }
     let more = all_doubts.len().saturating_sub(2);
     if more > 0 {
         doubts.push(format!("! {more} more: --full"));
     }
     let who = part(&|page| groups(page, "", comparison), 4);
-    let causes = context::causes(comparison).first().map(|cause| strong("Cause  ", cause, 2));
-    let recipes =
-        recipes(comparison).first().filter(|_| !comparison.one_boot).map(|recipe| strong("Boots  ", recipe, 3));
+    let causes = context::causes(comparison).first().map(|cause| strong("Cause  ", cause, usize::MAX));
+    let recipes = recipes(comparison)
+        .first()
+        .filter(|_| !comparison.one_boot)
+        .map(|recipe| strong("Boots  ", recipe, usize::MAX));
     let next = |page: &mut Page| next(page, comparison, decision, full);
     let next = part(&next, usize::MAX);
     let ending = strong(&format!("{}  ", word(comparison, decision)), &which(comparison, decision), 1);
