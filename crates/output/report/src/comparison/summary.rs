@@ -30,39 +30,32 @@ pub fn comparison_summary(comparison: &Comparison, decision: Decision, full: &st
         page.cut(most)
     };
     let strong = |tag: &str, text: &str, most| tagged(style, tag, Tint::Strong, text, most);
-    let mut head = tagged(style, "", Tint::Plain, &words::capital(&headline(comparison)), 4);
-    if let Some(within) = within_runs(comparison) {
-        head.extend(tagged(style, "", Tint::Plain, &within, 3));
-    }
-    let mut doubts: Vec<String> = Vec::new();
-    let all_doubts = [comparison.problems.clone(), doubtful(comparison), context::unlike(comparison)].concat();
-    for problem in all_doubts.iter().take(2) {
-        doubts.extend(tagged(style, "! ", Tint::Warn, problem, 3));
-    }
-    let more = all_doubts.len().saturating_sub(2);
-    if more > 0 {
-        doubts.push(format!("! {more} more: --full"));
-    }
+    let head = tagged(style, "", Tint::Plain, &words::capital(&headline(comparison)), 4);
     let who = part(&|page| groups(page, "", comparison), 4);
-    let causes = context::causes(comparison).first().map(|cause| strong("Cause  ", cause, usize::MAX));
-    let recipes = recipes(comparison)
-        .first()
-        .filter(|_| !comparison.one_boot)
-        .map(|recipe| strong("Boots  ", recipe, usize::MAX));
-    let next = |page: &mut Page| next(page, comparison, decision, full);
-    let next = part(&next, usize::MAX);
+    let next = part(&|page| next(page, comparison, decision, full), usize::MAX);
     let ending = strong(&format!("{}  ", word(comparison, decision)), &which(comparison, decision), 1);
-    let fixed = head.len() + doubts.len() + who.len() + next.len() + ending.len();
-    let mut facts: Vec<String> = Vec::new();
-    for fact in [causes, recipes].into_iter().flatten() {
-        if fixed + LEAST_ROWS + facts.len() + fact.len() <= SUMMARY_LINES {
-            facts.extend(fact);
-        }
-    }
-    let room = SUMMARY_LINES.saturating_sub(fixed + facts.len() + 2).max(LEAST_ROWS);
+    let all_doubts = [comparison.problems.clone(), doubtful(comparison), context::unlike(comparison)].concat();
+    // The other parts are shown if they fit as a whole; the number of doubts that do not fit has a line.
+    let mut fixed = head.len() + who.len() + next.len() + ending.len() + usize::from(!all_doubts.is_empty());
+    let mut fits = |lines: Vec<String>| {
+        let is_room = fixed + LEAST_ROWS + lines.len() <= SUMMARY_LINES;
+        fixed += if is_room { lines.len() } else { 0 };
+        is_room.then_some(lines)
+    };
+    let within = within_runs(comparison).and_then(|text| fits(tagged(style, "", Tint::Plain, &text, 3)));
+    let doubts = all_doubts.iter().take(2).map_while(|doubt| fits(tagged(style, "! ", Tint::Warn, doubt, 3)));
+    let doubts: Vec<Vec<String>> = doubts.collect();
+    let more = all_doubts.len() - doubts.len();
+    let more = (more > 0).then(|| format!("! {more} more: --full"));
+    let causes = context::causes(comparison).first().and_then(|cause| fits(strong("Cause  ", cause, usize::MAX)));
+    let recipes = recipes(comparison).into_iter().next().filter(|_| !comparison.one_boot);
+    let recipes = recipes.and_then(|recipe| fits(strong("Boots  ", &recipe, usize::MAX)));
+    let facts = [causes, recipes].into_iter().flatten().flatten();
+    let room = SUMMARY_LINES.saturating_sub(fixed + 2).max(LEAST_ROWS);
     let rows = part(&|page| table(page, comparison, room), usize::MAX);
     let mut lines = head;
-    lines.extend(doubts);
+    lines.extend(within.into_iter().flatten());
+    lines.extend(doubts.into_iter().flatten().chain(more));
     lines.extend(who);
     lines.push(String::new());
     lines.extend(rows);
