@@ -111,6 +111,7 @@ pub const EVENTS: &str = examples! {
 pub const SCHED: &str = examples! {
     "sudo punctual sched --list"
     "sudo punctual sched 2"
+    "punctual sched --example"
 };
 pub const BENCH: &str = examples! {
     "punctual bench nqueens"

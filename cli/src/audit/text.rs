@@ -14,6 +14,9 @@ const ORDER: [State; 7] =
 /// and counts.
 const BESIDE: usize = 11;
 
+/// Screen lines for the number of rules that need more than the given files.
+const NOT_JUDGED: usize = 2;
+
 /// Returns the findings by state and severity, followed by next steps and counts.
 pub fn text(audited: &Audited, args: &AuditArgs) -> String {
     // Neither wrapped nor truncated when piped: one finding per line, for grep(1).
@@ -23,17 +26,21 @@ pub fn text(audited: &Audited, args: &AuditArgs) -> String {
     let listing = match (args.all, args.full) {
         (true, _) => Listing::All,
         (false, true) => Listing::Full,
-        (false, false) => Listing::Brief(if shown { SUMMARY_LINES - BESIDE } else { usize::MAX }),
+        (false, false) if !shown => Listing::Brief(usize::MAX),
+        (false, false) if audited.findings.iter().any(Finding::is_not_given) => {
+            Listing::Brief(SUMMARY_LINES - BESIDE - NOT_JUDGED)
+        }
+        (false, false) => Listing::Brief(SUMMARY_LINES - BESIDE),
     };
     let next = if matches!(listing, Listing::Brief(_)) { next(audited, args) } else { String::new() };
     let list = audit_list(&audited.findings, listing, style);
     format!("{list}\n{next}{}\n{}", terminal::harmless(&summary(audited)), board(audited))
 }
 
-/// Returns a line that names the board's page; empty if there is none.
+/// Returns a line with the command that shows what others measured on the board; empty if there is none.
 fn board(audited: &Audited) -> String {
     let Some(board) = audited.board else { return String::new() };
-    format!("{}: docs/boards/{key}.md, or: punctual references {key}\n", board.name, key = board.key)
+    format!("{}: punctual references {}\n", board.name, board.key)
 }
 
 /// Returns numbered next steps with commands, followed by a blank line; empty if there are no findings.
@@ -44,12 +51,12 @@ fn next(audited: &Audited, args: &AuditArgs) -> String {
     };
     let mut steps = vec![
         (format!("punctual audit --explain {}", worst.id), "what the rule reads and why it matters"),
-        ("punctual audit --full".to_owned(), "every finding with reason and fix"),
+        (format!("punctual audit{} --full", args.subject.words()), "every finding with reason and fix"),
     ];
     if args.subject.is_this_machine() {
-        steps.push(("sudo punctual audit --dry-run".to_owned(), "what --fix would change"));
+        steps.push((format!("sudo punctual audit{} --dry-run", args.subject.words()), "what --fix would change"));
     }
-    let wide = steps.iter().map(|(command, _)| command.len()).max().unwrap_or(0);
+    let wide = steps.iter().map(|(command, _)| command.chars().count()).max().unwrap_or(0);
     let line = |(n, (command, what)): (usize, &(String, &str))| {
         let head = if n == 0 { "Next   " } else { "       " };
         format!("{head}{}. {command:<wide$}  {what}\n", n + 1)

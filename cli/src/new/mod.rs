@@ -66,6 +66,6 @@ fn missing(language: Language, library: Option<&Path>) -> Option<String> {
         Language::C | Language::Cpp => headers.iter().any(|folder| Path::new(folder).join("punctual_rt.h").exists()),
     };
     (!found).then(|| {
-        "the library is not installed where the project looks for it: install punctual-rt-dev, or see docs/c-interface.md and --library".to_owned()
+        "the library is not installed where the project looks for it: install punctual-rt-dev, or name its directory with --library".to_owned()
     })
 }

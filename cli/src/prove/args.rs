@@ -82,7 +82,9 @@ pub struct RunArgs {
     #[arg(short = 'l', long = "load", value_name = "LOADS", help = loads_help())]
     pub loads: Vec<String>,
     /// Claim to judge: 'max < 100us', 'p99.99 < 50us', 'P(>100us) < 1e-6 @stall 50ms @95%', 'episodes(>100us) < 1 per
-    /// day', 'missed = 0', hard, firm or soft; may be repeated [default for prove: missed = 0]
+    /// day', 'missed = 0', 'missed <= 3 per 1e6', hard, firm or soft; with --app also 'response(THREAD) < 800us',
+    /// 'late(THREAD) = 0', 'jitter(THREAD) < 50us', 'cpu(THREAD) < 300us' or 'chain(A > B) < 2ms'; may be repeated
+    /// [default for prove: missed = 0]
     #[arg(short = 'c', long = "claim", value_name = "CLAIM")]
     pub claims: Vec<Claim>,
     /// Exit with 3 instead of 0 if a claim (max, missed, hard, firm, soft) has the verdict HELD, which is less than
@@ -160,7 +162,8 @@ pub struct RunArgs {
 
 fn loads_help() -> String {
     format!(
-        "Loads, one phase each: {}, or cmd:'ANY COMMAND' (one --load for each command) [default: all but network for \
+        "Loads, one phase each, separated by commas: {}, control and control-all (busy loops that check emulators), or \
+         cmd:'ANY COMMAND' (one --load for each command) [default: all but network for \
          prove, idle for measure]",
         punctual_loads::defaults(true).join(", ")
     )

@@ -64,7 +64,9 @@ fn checked(args: &CheckArgs) -> Result<Answer, Refusal> {
         let end = match (errors, problems.len()) {
             (0, 0) => "complete".to_owned(),
             (0, remarks) => format!("usable; remarks about missing facts: {remarks}"),
-            (errors, _) => format!("not usable; errors: {errors}; the fields are described in docs/references.md"),
+            (errors, _) => format!(
+                "not usable; errors: {errors}; `punctual snapshot FILE --contribute` writes an example from a run"
+            ),
         };
         terminal::harmless(&format!("{}{file}: {end}\n", problems.iter().map(line).collect::<String>()))
     };

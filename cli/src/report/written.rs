@@ -26,6 +26,6 @@ pub fn written(args: &ReportArgs, bytes: Vec<u8>) -> Result<Answer, Refusal> {
     };
     match done {
         Ok(()) => Ok(Answer::default()),
-        Err(what) => Err(Refusal::environment(format!("{what}; name a new file with --out"))),
+        Err(what) => Err(Refusal::environment(what)),
     }
 }

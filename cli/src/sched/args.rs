@@ -5,12 +5,17 @@ use std::path::PathBuf;
 
 #[derive(Args, Debug)]
 pub struct SchedArgs {
-    /// A built-in experiment (see --list; 3 is case-3), a TOML file in the same format, or an rt-app workload (.json)
-    #[arg(value_name = "EXPERIMENT|FILE", required_unless_present = "list")]
+    /// A built-in experiment (see --list; 3 is case-3), a TOML file (see --example), or an rt-app workload (.json). Of
+    /// rt-app's keys these are supported: in tasks policy, priority, cpus, delay, instance, loop, run, sleep, timer (ref,
+    /// period), phases of these, dl-runtime, dl-deadline, dl-period; in global duration, default_policy
+    #[arg(value_name = "EXPERIMENT|FILE", required_unless_present_any = ["list", "example"])]
     pub experiment: Option<String>,
     /// List the built-in experiments, and exit
     #[arg(long)]
     pub list: bool,
+    /// Print a file with every setting of an experiment, explained in comments, and exit
+    #[arg(long, conflicts_with_all = ["list", "json"])]
+    pub example: bool,
     /// CPU of pinned threads [default: the last one]
     #[arg(long, value_name = "N")]
     pub cpu: Option<u32>,

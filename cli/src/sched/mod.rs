@@ -8,10 +8,11 @@ use crate::refusal::Refusal;
 use crate::run_directory::{command_line, numbered};
 use crate::{exit, new_file, signals};
 use args::SchedArgs;
+use punctual_journal::register::{Does, Other, at_work};
 use punctual_machine::Live;
 use punctual_model::{Experiment, Listed, Listing, Outcome};
 use punctual_report as report;
-use punctual_sched::{EXPERIMENTS, Options, Spec};
+use punctual_sched::{EXAMPLE, EXPERIMENTS, Options, Spec};
 use punctual_uapi::Sig;
 use punctual_units::CpuId;
 use std::path::Path;
@@ -23,6 +24,7 @@ use std::sync::atomic::AtomicBool;
 /// 3 if that cannot be determined, 4 if the experiment cannot run.
 pub fn sched(args: &SchedArgs) -> ExitCode {
     let result = match args.experiment.as_deref().filter(|_| !args.list) {
+        _ if args.example => Ok(Answer::text(0, EXAMPLE)),
         Some(named) => answer(args, named),
         None => Ok(list(args.output)),
     };
@@ -56,7 +58,8 @@ fn spec(named: &str) -> Result<Spec, Refusal> {
 }
 
 fn measure(args: &SchedArgs, named: &str) -> Result<(Experiment, Option<Sig>), Refusal> {
-    let spec = spec(named)?;
+    let mut spec = spec(named)?;
+    spec.notes.extend(measuring_too());
     let taken = |path: &&std::path::PathBuf| path.symlink_metadata().is_ok();
     if let Some(image) = args.image.as_ref().filter(taken) {
         return Err(Refusal::usage(format!("{} exists; name a new file with --image", image.display())));
@@ -82,6 +85,18 @@ fn measure(args: &SchedArgs, named: &str) -> Result<(Experiment, Option<Sig>), R
     Ok((experiment, caught.get().copied()))
 }
 
+/// Returns a note for each other process that measures on this machine, since the threads share its CPUs.
+fn measuring_too() -> Vec<String> {
+    let others = at_work().into_iter().filter(|other| other.pid != std::process::id());
+    let note = |other: Other| match &other.does {
+        Does::Measures(cpus) => {
+            Some(format!("{other} also measured on CPU {cpus}, which delays threads on these CPUs"))
+        }
+        Does::Changes | Does::WouldChange => None,
+    };
+    others.filter_map(note).collect()
+}
+
 /// Writes the edge image after all timed work.
 fn write_image(args: &SchedArgs, pgm: Option<Vec<u8>>) -> Result<(), Refusal> {
     let Some(path) = &args.image else { return Ok(()) };
@@ -98,10 +113,5 @@ fn progress(args: &SchedArgs, experiment: &Experiment) {
 }
 
 fn text(experiment: &Experiment, outcome: Outcome) -> String {
-    let verdict = match outcome {
-        Outcome::Pass | Outcome::Held => "PASS: all time is accounted for, and the end of every thread is explained\n",
-        Outcome::Fail => "FAIL: the prediction does not explain the end of a thread, or time is missing\n",
-        Outcome::Inconclusive => "INCONCLUSIVE: not all that is needed could be measured here\n",
-    };
-    format!("{}\n{verdict}", report::experiment_text(experiment))
+    format!("{}\n{}\n", report::experiment_text(experiment), report::experiment_verdict(experiment, outcome))
 }

@@ -2,15 +2,19 @@
 
 use super::config;
 use clap::Args;
+use punctual_model::Argv;
 use punctual_units::{CpuList, Priority};
 use std::path::PathBuf;
+
+const DEFAULT_PROFILE: &str = "control-loop";
+const DEFAULT_PRIORITY: &str = "90";
 
 #[derive(Args, Debug)]
 pub struct SubjectArgs {
     /// Purpose of the machine: control-loop, dedicated-core, busy-poll, audio-desktop, fieldbus-nic, kvm-host,
     /// kvm-guest, pi-appliance, measure-only, or a file: a profile of your own that extends one of these, TuneD's
     /// tuned.conf, or rt-conf's YAML
-    #[arg(help_heading = "Purpose", long = "for", value_name = "PROFILE|FILE", default_value = "control-loop")]
+    #[arg(help_heading = "Purpose", long = "for", value_name = "PROFILE|FILE", default_value = DEFAULT_PROFILE)]
     pub profile: String,
     /// Audit the tree of files under this directory instead of this machine
     #[arg(help_heading = "Input", long, value_name = "DIR", conflicts_with_all = ["snapshot", "pid", "probe"])]
@@ -30,7 +34,7 @@ pub struct SubjectArgs {
     #[arg(help_heading = "Purpose", short = 'a', long, value_name = "CPUS")]
     pub cpus: Option<CpuList>,
     /// SCHED_FIFO priority of the application, 1 to 99
-    #[arg(help_heading = "Purpose", short = 'p', long, value_name = "N", default_value = "90")]
+    #[arg(help_heading = "Purpose", short = 'p', long, value_name = "N", default_value = DEFAULT_PRIORITY)]
     pub priority: Priority,
 }
 
@@ -38,6 +42,21 @@ impl SubjectArgs {
     /// Returns the files of --config, without the prefixes for their types.
     pub fn config_files(&self) -> impl Iterator<Item = &str> {
         self.config.iter().map(|word| config::split(word).1)
+    }
+
+    /// Returns the options that select the subject and its purpose, as typed, each after a space.
+    pub fn words(&self) -> String {
+        let mut words: Vec<String> = Vec::new();
+        let mut add =
+            |name: &str, value: Option<String>| words.extend(value.map(|v| [name.to_owned(), v]).into_iter().flatten());
+        add("--root", self.root.as_ref().map(|path| path.display().to_string()));
+        add("--snapshot", self.snapshot.as_ref().map(|path| path.display().to_string()));
+        self.config.iter().for_each(|file| add("--config", Some(file.clone())));
+        add("--for", Some(self.profile.clone()).filter(|profile| profile != DEFAULT_PROFILE));
+        add("--pid", self.pid.map(|pid| pid.to_string()));
+        add("--cpus", self.cpus.as_ref().map(ToString::to_string));
+        add("--priority", Some(self.priority.to_string()).filter(|priority| priority != DEFAULT_PRIORITY));
+        if words.is_empty() { String::new() } else { format!(" {}", Argv::new(words).line()) }
     }
 
     pub fn is_this_machine(&self) -> bool {

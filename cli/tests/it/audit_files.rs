@@ -57,6 +57,18 @@ fn a_configuration_alone_decides_the_exit_code() {
 }
 
 #[test]
+fn what_a_command_line_does_not_decide_is_said_and_the_next_command_is_about_it() {
+    let files = Files::new();
+    let line = files.write("saved line", "isolcpus=2-3 nohz_full=2-3 idel=poll\n");
+    let out = punctual(&["audit", "--config", &format!("cmdline:{line}"), "--for", "busy-poll"]);
+    let text = String::from_utf8(out.stdout).unwrap();
+    assert!(text.contains("`idel=poll` is not a parameter of Linux") && text.contains("; idle is"), "{text}");
+    assert!(text.contains("\nNOT JUDGED  ") && text.contains(" rules need more than these files"), "{text}");
+    let next = format!("punctual audit --config 'cmdline:{line}' --for busy-poll --full");
+    assert!(text.contains(&next), "{text}");
+}
+
+#[test]
 fn evidence_names_the_file_that_was_given() {
     let config = fixture("configs/stock.config");
     let document = json(&punctual(&["audit", "--json", "--config", &config]));

@@ -48,6 +48,7 @@ fn made(folder: &Path, day: u64, kernel: &str, level: u64) -> PathBuf {
         planned_ns: Some(Nanos::from_secs(20)),
         cpus: vec![result.clone(), CpuResult { cpu: CpuId(1), ..result }],
         load_report: None,
+        busy_with_others: None,
         traced: None,
         rounds: Vec::new(),
         problems: Vec::new(),

@@ -128,6 +128,8 @@ fn what_is_wrong_is_named_and_nothing_is_made() {
 
 #[test]
 fn the_list_names_every_experiment() {
+    let (code, example, _) = run(&["sched", "--example"]);
+    assert!(code == 0 && example.contains("[[threads]]") && example.contains("deadline_ms"), "{example}");
     let (code, text, _) = run(&["sched", "--list"]);
     assert!(code == 0 && text.lines().count() == 9 && text.contains("case-3-io"), "{text}");
 }

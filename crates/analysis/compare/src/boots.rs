@@ -42,15 +42,19 @@ fn booted(recording: &Recording, own_boots: bool) -> Booted {
     }
 }
 
+/// Returns true if two runs of one machine are of one boot. The boot times may differ by a minute, because the wall clock
+/// may be slewed between runs.
+fn is_same(a: Booted, b: Booted) -> bool {
+    matches!((a, b), (Booted::At(a), Booted::At(b)) if a.abs_diff(b) <= 1)
+}
+
 impl<'a> Boots<'a> {
     pub fn of(side: &Side<'a>) -> Boots<'a> {
         let mut all: Vec<(Booted, Boot<'a>)> = Vec::new();
         for (name, recording) in &side.runs {
             let at = booted(recording, side.own_boots);
             let started = recording.run.started.map(|s| s.real_ns);
-            // Boot times may differ by a minute, because the wall clock may be slewed between runs.
-            let same = |other: &Booted| matches!((at, *other), (Booted::At(a), Booted::At(b)) if a.abs_diff(b) <= 1);
-            match all.iter_mut().find(|(other, _)| same(other)) {
+            match all.iter_mut().find(|(other, _)| is_same(at, *other)) {
                 Some((_, boot)) => {
                     boot.name = format!("{}, {name}", boot.name);
                     boot.runs.push(recording);
@@ -93,6 +97,15 @@ impl<'a> Groups<'a> {
             groups.began_alike = others.iter().map(|other| began_alike(first, other)).collect();
         }
         groups
+    }
+
+    /// Returns true if all runs are of one boot of one machine.
+    pub fn is_one_boot(&self) -> bool {
+        let mut all = self.sides.iter().flat_map(|side| side.runs.iter().map(|(_, run)| (*run, side.own_boots)));
+        let Some((first, own_boots)) = all.next() else { return false };
+        let machine = |r: &Recording| (r.run.host.clone(), r.run.machine.kernel_release.clone());
+        let start = booted(first, own_boots);
+        all.all(|(run, own_boots)| is_same(start, booted(run, own_boots)) && machine(run) == machine(first))
     }
 
     /// Returns true if the first side and the `k`-th other have enough boots for a judgement.

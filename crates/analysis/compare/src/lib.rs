@@ -32,7 +32,9 @@ pub use drawings::drawings;
 pub use names::without_files;
 
 use boots::{Boots, Groups};
-use punctual_model::{Against, Comparison, ComparisonRow, Conclusion, Group, Outcome, ProblemKind, Recording};
+use punctual_model::{
+    Against, Comparison, ComparisonRow, Conclusion, DoubtfulRun, Group, Outcome, Problem, ProblemKind, Recording,
+};
 use std::collections::BTreeSet;
 
 /// Confidence of all intervals. The level of all tests is 1 minus this value.
@@ -74,6 +76,7 @@ pub fn compare(sides: &[Side]) -> Result<Comparison, Refused> {
     Ok(Comparison {
         groups: sides.iter().zip(&groups.boots).map(|(side, boots)| group(side, boots)).collect(),
         recipes: needed::recipes(&groups, &rows),
+        one_boot: groups.is_one_boot(),
         unknown_boots: groups.unknown(),
         began_alike: groups
             .began_alike
@@ -87,6 +90,7 @@ pub fn compare(sides: &[Side]) -> Result<Comparison, Refused> {
         causes: causes::causes(sides),
         left_out: figures::left_out(sides, &common),
         problems: sides.iter().flat_map(problems).collect(),
+        doubtful: sides.iter().flat_map(doubtful).collect(),
         not_known,
     })
 }
@@ -151,7 +155,6 @@ fn clocks(sides: &[Side]) -> Result<(), Refused> {
 /// same file given as several runs.
 fn problems(side: &Side) -> Vec<String> {
     const MOST: usize = 8;
-    let grave = |kind| matches!(kind, ProblemKind::VirtualCpus | ProblemKind::LoadDidNotRun | ProblemKind::NoRealTime);
     let mut texts = known::copies(side);
     for (name, recording) in &side.runs {
         texts.extend(recording.damaged().into_iter().map(|text| format!("{}: {text}", known::place(side, name))));
@@ -159,7 +162,7 @@ fn problems(side: &Side) -> Vec<String> {
         if verdict.outcome != Outcome::Inconclusive {
             continue;
         }
-        for (_, problem) in verdict.problems.iter().filter(|(_, p)| grave(p.kind)) {
+        for (_, problem) in verdict.problems.iter().filter(|(_, p)| is_grave(p.kind)) {
             texts.push(format!("{}: {}", known::place(side, name), problem.text));
         }
     }
@@ -167,4 +170,27 @@ fn problems(side: &Side) -> Vec<String> {
     texts.retain(|text| seen.insert(text.clone()));
     texts.truncate(MOST);
     texts
+}
+
+fn is_grave(kind: ProblemKind) -> bool {
+    matches!(kind, ProblemKind::VirtualCpus | ProblemKind::LoadDidNotRun | ProblemKind::NoRealTime)
+}
+
+/// Returns the runs with problems that do not invalidate the comparison. That a file of another tool lacks facts is in
+/// [`Comparison::not_known`], and the end of a phase that its user ended is no problem of its values.
+fn doubtful(side: &Side) -> Vec<DoubtfulRun> {
+    let counts = |kind| !is_grave(kind) && !matches!(kind, ProblemKind::Unreported | ProblemKind::EndedEarly);
+    let of_run = |(name, recording): &(String, &Recording)| {
+        let verdict = punctual_judge::judge(recording, &recording.run.settings.claims);
+        let mut problems: Vec<Problem> = Vec::new();
+        for (_, problem) in verdict.problems {
+            let is_new = !problems.contains(&problem) && !recording.damaged().contains(&problem.text.as_str());
+            if counts(problem.kind) && is_new {
+                problems.push(problem);
+            }
+        }
+        let doubtful = DoubtfulRun { run: known::place(side, name), outcome: verdict.outcome, problems };
+        (!doubtful.problems.is_empty()).then_some(doubtful)
+    };
+    side.runs.iter().filter_map(of_run).collect()
 }

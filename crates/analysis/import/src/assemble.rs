@@ -206,6 +206,7 @@ fn add_phase(recording: &mut Recording, import: &mut Import, block: Block, label
         planned_ns: None,
         cpus,
         load_report: None,
+        busy_with_others: None,
         traced: None,
         rounds: Vec::new(),
         problems,

@@ -28,7 +28,7 @@ pub enum Error {
     Io { file: String, source: io::Error },
 }
 
-const NEXT: &str = "give a file with the complete output of a measuring tool (docs/import.md lists the tools); for a table of numbers describe its columns \
+const NEXT: &str = "give a file with the complete output of a measuring tool (`punctual import --help` lists the formats); for a table of numbers describe its columns \
                     (--columns)";
 
 fn nothing(begins: &str) -> String {

@@ -58,6 +58,7 @@ fn phase(id: &str, cpus: u32) -> Phase {
         planned_ns: Some(Nanos::from_secs(1)),
         cpus: (0..cpus).map(result).collect(),
         load_report: None,
+        busy_with_others: None,
         traced: None,
         rounds: Vec::new(),
         problems: Vec::new(),

@@ -11,6 +11,9 @@ pub struct Comparison {
     /// Numbers of boots per group needed to detect a difference, with one entry for each value of the standard
     /// deviation between boots.
     pub recipes: Vec<BootsRecipe>,
+    /// True if all runs of all groups are of one boot of one machine, so that nothing follows about what a boot sets.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub one_boot: bool,
     /// Runs that may share a boot with other runs. If there are any, no conclusion is drawn.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unknown_boots: Vec<String>,
@@ -29,10 +32,24 @@ pub struct Comparison {
     pub left_out: Vec<String>,
     /// Reasons why the comparison supports no conclusion.
     pub problems: Vec<String>,
+    /// Runs with other problems. They are compared, but a difference may be due to the problem.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub doubtful: Vec<DoubtfulRun>,
     /// Properties that files of other tools do not record and that therefore cannot be compared. Empty if all
     /// properties are known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_known: Vec<String>,
+}
+
+/// A run whose report names problems.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct DoubtfulRun {
+    pub run: String,
+    /// Outcome of the run with its own claims.
+    pub outcome: crate::Outcome,
+    /// Not empty.
+    pub problems: Vec<crate::Problem>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

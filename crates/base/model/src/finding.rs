@@ -21,6 +21,16 @@ pub struct Finding {
     pub fix: Option<String>,
 }
 
+impl Finding {
+    /// Beginning of the sentence about what the rule reads and single files of a machine do not have.
+    pub const NOT_GIVEN: &str = "not in the given files: ";
+
+    /// Returns true if the rule was not judged because single files of a machine do not have what it reads.
+    pub fn is_not_given(&self) -> bool {
+        self.state == State::Skip && self.summary.contains(Finding::NOT_GIVEN)
+    }
+}
+
 /// Severity of a failure, in the terms of the kernel's real-time guide and two additional terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

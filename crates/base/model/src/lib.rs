@@ -56,7 +56,7 @@ pub use claim::{Claim, ClaimError, Quantity};
 pub use class::{Class, Confidence};
 pub use comparison::{
     Against, BootsNeeded, BootsRecipe, CauseShare, Comparison, ComparisonDrawings, ComparisonRow, Conclusion,
-    Covariate, Group, Ratio, SampleUnit, Sampled, Scatter, Unlike, UnlikeKind,
+    Covariate, DoubtfulRun, Group, Ratio, SampleUnit, Sampled, Scatter, Unlike, UnlikeKind,
 };
 pub use episode::{BlockCount, Blocks, EPISODE_GAP, Episode, Episodes};
 pub use event::{ContextSample, CpuContext, Event, Reading, WindowMax};

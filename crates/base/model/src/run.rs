@@ -267,6 +267,10 @@ pub struct Phase {
     pub cpus: Vec<CpuResult>,
     /// Report of the load; null for an idle phase.
     pub load_report: Option<LoadReport>,
+    /// Share of the measured CPUs' time, 0 to 1, in which something other than the measurement ran during an idle
+    /// phase; absent if unknown, and for other loads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub busy_with_others: Option<f64>,
     /// Result of tracing; absent if nothing was traced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traced: Option<PhaseTrace>,

@@ -16,6 +16,9 @@ pub const EXPERIMENTS: &[(&str, &str)] = &[
     ("nice", include_str!("../../../../experiments/nice.toml")),
 ];
 
+/// An experiment with every setting, explained in comments.
+pub const EXAMPLE: &str = include_str!("example.toml");
+
 /// Returns the experiment with this name. `1` is short for `case-1`.
 ///
 /// # Errors
@@ -49,6 +52,14 @@ mod tests {
             assert_eq!(&spec.name, name);
             assert!(!spec.about.contains('\n'), "{name}: --list shows it in one line");
         }
+    }
+
+    #[test]
+    fn the_example_is_an_experiment_and_the_documented_one() {
+        let spec = Spec::parse("example.toml", EXAMPLE).unwrap();
+        assert_eq!((spec.threads.len(), spec.repetitions), (3, 3));
+        let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../docs/sched.md");
+        assert!(std::fs::read_to_string(docs).unwrap().contains(EXAMPLE));
     }
 
     #[test]

@@ -6,9 +6,9 @@ pub enum SpecError {
     #[error("cannot read {path}: {source}; punctual sched --list shows the built-in experiments")]
     Read { path: PathBuf, source: io::Error },
     /// The file is not valid TOML or JSON, or has unknown keys.
-    #[error("{name}: {why}; experiments/case-1.toml is an example, docs/sched.md the reference")]
+    #[error("{name}: {why}; `punctual sched --example` prints a file with every setting")]
     Form { name: String, why: String },
-    #[error("{name}: `{what}` is not supported{why}; docs/sched.md lists the supported parts of rt-app")]
+    #[error("{name}: `{what}` is not supported{why}; `punctual sched --help` lists the supported parts of rt-app")]
     RtApp {
         name: String,
         /// The key with its path, such as `tasks.a.mem`.

@@ -33,7 +33,7 @@ mod spec;
 mod system;
 mod tracing;
 
-pub use builtin::{EXPERIMENTS, builtin};
+pub use builtin::{EXAMPLE, EXPERIMENTS, builtin};
 pub use error::{SchedError, SpecError};
 pub use outcome::outcome;
 pub use run::{Options, run};

@@ -6,7 +6,7 @@ use crate::recording::{Occurrence, Recording, Thread};
 use crate::rules::rule;
 use punctual_cycles::Cycle;
 use punctual_model::{CheckFinding, CheckFrame, Evidence, Finding, Severity, State};
-use punctual_units::Nanos;
+use punctual_units::{Arrange, Nanos};
 use std::collections::BTreeMap;
 
 /// Name of the threads, ID of the rule, place in the program, and true for violations within a cycle.
@@ -146,12 +146,15 @@ impl<'a> Findings<'a> {
     pub fn finish(self) -> Vec<CheckFinding> {
         let mut out: Vec<CheckFinding> =
             self.all.into_values().filter_map(|(key, group)| finding(self.recording, key, group)).collect();
-        let rank = |one: &CheckFinding| (one.finding.state != State::Fail, std::cmp::Reverse(one.finding.severity));
-        out.sort_by(|a, b| {
-            let by = |one: &CheckFinding| {
-                (rank(one), std::cmp::Reverse(one.count), one.finding.id.clone(), one.thread.clone())
-            };
-            by(a).cmp(&by(b))
+        // What happened in one of many cycles, such as the first page fault of a function, is below all else of its state.
+        let is_rare = |one: &CheckFinding| one.count == 1 && one.per_cycle.is_some_and(|rate| rate < 0.5);
+        let rank = |one: &CheckFinding| {
+            (one.finding.state != State::Fail, is_rare(one), std::cmp::Reverse(one.finding.severity))
+        };
+        let rate = |one: &CheckFinding| one.per_cycle.map_or(0, |rate| (rate * 1e6) as u64);
+        out.arrange_by_key(|one| {
+            let often = std::cmp::Reverse((rate(one), one.count));
+            (rank(one), often, one.finding.id.clone(), one.thread.clone())
         });
         out
     }

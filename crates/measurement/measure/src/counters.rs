@@ -77,6 +77,15 @@ impl Counters {
 /// Duration of a tick of USER_HZ, which is 100 on all supported architectures (include/asm-generic/param.h).
 const TICK_NS: u64 = 10_000_000;
 
+/// Returns the time since boot in which tasks ran on these CPUs, all together, ns, a multiple of 10 ms (proc_stat(5));
+/// `None` if it is unknown for a CPU.
+pub fn busy_ns(cpus: &CpuList) -> Option<u64> {
+    let stat = Stat::parse(&std::fs::read_to_string("/proc/stat").ok()?);
+    let of = |cpu: CpuId| stat.busy_ticks.iter().find(|(id, _)| *id == cpu).map(|(_, ticks)| *ticks);
+    let ticks = cpus.iter().map(of).try_fold(0u64, |sum, ticks| Some(sum.saturating_add(ticks?)))?;
+    Some(ticks.saturating_mul(TICK_NS))
+}
+
 /// Returns each CPU's steal time since boot in ticks of 10 ms (proc_stat(5)); `None` if /proc/stat cannot be read.
 pub fn steal_ticks() -> Option<Vec<(CpuId, u64)>> {
     Some(Stat::parse(&std::fs::read_to_string("/proc/stat").ok()?).steal_ticks)

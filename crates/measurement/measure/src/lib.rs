@@ -30,7 +30,7 @@ pub use bell::Bell;
 pub use cell::{Cell, Counts, Kept, WORST};
 pub use clocks::{clock_events, clocks, host_name};
 pub use context::{Beats, Context, ContextCost, ContextPlan, Pace, Recorder, Tick};
-pub use counters::{Counters, steal_ticks};
+pub use counters::{Counters, busy_ns, steal_ticks};
 pub use cpus::{CpuError, Topology};
 pub use engine::{EngineError, Running, cut_short, start, start_polling};
 pub use episodes::{GRID, LIMITS};

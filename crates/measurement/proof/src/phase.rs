@@ -50,6 +50,33 @@ pub(crate) struct Measured {
     pub warmup: Nanos,
 }
 
+/// Name of the phase without a load.
+const IDLE: &str = "idle";
+
+/// The time of tasks on the measured CPUs when an idle phase begins.
+struct Others {
+    busy_ns: u64,
+    since: Nanos,
+}
+
+impl Others {
+    fn begin(cpus: &CpuList) -> Option<Others> {
+        Some(Others { busy_ns: measure::busy_ns(cpus)?, since: monotonic() })
+    }
+
+    /// Returns the time of tasks since then, ns, and how long ago that was.
+    fn end(&self, cpus: &CpuList) -> Option<(u64, Nanos)> {
+        Some((measure::busy_ns(cpus)?.saturating_sub(self.busy_ns), monotonic().saturating_sub(self.since)))
+    }
+}
+
+/// Returns the share of the time of `cpus` CPUs that others than the measuring threads used. `own_ns` is the CPU time of
+/// the measuring threads.
+fn share_of_others(busy_ns: u64, own_ns: Option<u64>, lasted: Nanos, cpus: usize) -> f64 {
+    let all = lasted.0 as f64 * cpus.max(1) as f64;
+    (busy_ns.saturating_sub(own_ns.unwrap_or(0)) as f64 / all.max(1.0)).clamp(0.0, 1.0)
+}
+
 /// Time allowed for a thread to end after it was asked to. After that, its results so far are used.
 const PATIENCE: Nanos = Nanos::from_millis(700);
 /// Interval at which the claims that a single wakeup can refute are checked, and at which the observer's tick is
@@ -104,6 +131,7 @@ impl Surroundings<'_> {
         if let Some(load) = &mut load {
             load.start_recording();
         }
+        let others = (name == IDLE).then(|| Others::begin(&plan.cpus));
         let watched = meter.cells().into_iter().zip(meter.tids()).map(|((cpu, cell), (_, tid))| (cpu, tid, cell));
         let watch = trace.watch(&plan.phase, watched.collect());
         let seen = Arc::clone(&self.recorder().seen);
@@ -125,7 +153,10 @@ impl Surroundings<'_> {
         if let (Some(traced), Ok(Some(text))) = (&mut phase.traced, &disturbed) {
             traced.problems.push(text.clone());
         }
+        let others = others.flatten().map(|others| others.end(&plan.cpus));
         let Collected { parts, end: ended, cpu_ns, mut notes } = meter.collect();
+        phase.busy_with_others =
+            others.flatten().map(|(busy_ns, lasted)| share_of_others(busy_ns, cpu_ns, lasted, plan.cpus.len()));
         notes.extend(cost.iter().flat_map(|cost| cost.notes.clone()));
         disturbed?;
         phase.load_report = load.map(Load::stop);
@@ -324,6 +355,7 @@ pub fn announced(plan: &Plan, load: &str, start: Nanos, cpus: Vec<CpuResult>, ro
         planned_ns: Some(plan.duration),
         cpus,
         load_report: None,
+        busy_with_others: None,
         traced: None,
         rounds: rounds.map_or_else(Vec::new, |earlier| [earlier, &[this]].concat()),
         problems: Vec::new(),
@@ -356,4 +388,17 @@ pub(crate) fn own_memory(name: &str) -> Option<u64> {
 
 pub(crate) fn clock_and_sleep(via: &WakeupSource, scheduling: Scheduling) -> String {
     format!("{}, {scheduling}", via.clock_and_call())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_share_of_others_excludes_the_measuring_threads() {
+        let second = Nanos::from_secs(1);
+        assert_eq!(share_of_others(900_000_000, Some(100_000_000), second, 2), 0.4);
+        assert_eq!(share_of_others(10_000_000, Some(100_000_000), second, 2), 0.0);
+        assert_eq!(share_of_others(u64::MAX, None, Nanos(0), 0), 1.0);
+    }
 }

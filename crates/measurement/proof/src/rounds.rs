@@ -78,6 +78,8 @@ pub(crate) fn merge(old: &Phase, new: Phase, raw: &dyn Fn(CpuId) -> Option<Distr
         end_mono_ns: new.end_mono_ns,
         planned_ns: old.planned_ns.zip(new.planned_ns).map(|(before, longer)| before + longer),
         cpus: cpus.collect(),
+        // The round in which most else ran.
+        busy_with_others: [old.busy_with_others, new.busy_with_others].into_iter().flatten().reduce(f64::max),
         load_report: match (&old.load_report, new.load_report) {
             (Some(old_report), Some(new_report)) => {
                 Some(merge_report(old_report, new_report, (old, planned(new.planned_ns))))

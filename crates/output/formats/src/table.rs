@@ -126,7 +126,7 @@ pub const FORMATS: &[Format] = &[
     row("text", "Text for a terminal", Writer::Text),
     row("json", "JSON document with all figures", Writer::Json),
     row("csv", "Histograms, one line per bin", Writer::Csv),
-    row("jsonl", "JSON lines from many runs, one per run, phase and CPU, for DuckDB (docs/fleet.md)", Writer::Jsonl),
+    row("jsonl", "JSON lines from many runs, one per run, phase and CPU, for DuckDB", Writer::Jsonl),
     row("cyclictest", "Output of `cyclictest -q -h`", Writer::Cyclictest(cyclictest_text)),
     Format {
         alias: Some("rt-tests"),

@@ -80,7 +80,7 @@ impl Walk<'_> {
         for (key, value) in table {
             let (name, at) = (key.get_ref().as_ref(), key.span().start);
             match fields.iter().find(|field| field.name == name) {
-                None => self.error(at, format!("`{}` is not a known field: see docs/references.md", clip(name))),
+                None => self.error(at, unknown(name, fields)),
                 Some(field) => {
                     if let Err(why) = self.value(value, &field.kind) {
                         self.error(value.span().start, format!("`{name}`: {why}"));
@@ -265,4 +265,9 @@ fn i64_of(value: &DeValue<'_>) -> Option<i64> {
 
 fn clip(text: &str) -> String {
     text.chars().take(60).map(|c| if c.is_control() { '?' } else { c }).collect()
+}
+
+fn unknown(name: &str, fields: &[Field]) -> String {
+    let known: Vec<&str> = fields.iter().map(|field| field.name).collect();
+    format!("`{}` is not a known field here; known are {}", clip(name), known.join(", "))
 }

@@ -1,8 +1,10 @@
 //! Formats fixes and undos for a terminal.
 
 use crate::clean;
+use crate::number::plural;
 use punctual_fix::{
-    BOOT_RULE, BootNotes, Entry, Fixed, Outcome, Plan, RulePlan, Set, System, TRIAL_RULE, Taken, Undone,
+    BOOT_RULE, BootNotes, Entry, Fixed, Outcome, Plan, RulePlan, Set, StepKind, StepPart, System, TRIAL_RULE, Taken,
+    Undone,
 };
 use punctual_model::State;
 
@@ -11,9 +13,15 @@ pub fn plan(plan: &Plan, sys: &dyn System, machine: &str, first: Option<&str>, b
     let mut out = format!("what --fix would do on {machine}; nothing is changed\n");
     first.iter().for_each(|first| out.push_str(&format!("\n{first}\n")));
     let (with, without): (Vec<&RulePlan>, Vec<&RulePlan>) = plan.rules.iter().partition(|rule| !rule.steps.is_empty());
+    let (mut steps, mut rules, mut impossible) = (0, 0, 0);
     for rule in &with {
         out.push_str(&head(rule));
-        for step in rule.look(sys) {
+        let looks: Vec<StepPart> = rule.look(sys).collect();
+        let number = |kind| looks.iter().filter(|step| step.kind == kind).count();
+        steps += number(StepKind::Change);
+        rules += u64::from(number(StepKind::Change) > 0);
+        impossible += number(StepKind::Impossible);
+        for step in looks {
             out.push_str(&format!("  {}\n", step.change));
             step.diff.lines().for_each(|line| out.push_str(&format!("    {line}\n")));
         }
@@ -32,8 +40,15 @@ pub fn plan(plan: &Plan, sys: &dyn System, machine: &str, first: Option<&str>, b
         rule.manual.iter().for_each(|what| out.push_str(&format!("  {}: {what}\n", rule.rule)));
     }
     out.push_str(&notes(boot));
-    let steps: usize = with.iter().map(|rule| rule.steps.len()).sum();
-    out.push_str(&format!("\n{steps} steps for {} rules\n", with.len()));
+    let steps = plural(steps as u64, "step", "steps");
+    let not = match impossible {
+        0 => String::new(),
+        n => format!("; {n} cannot be done"),
+    };
+    out.push_str(&format!("\n{steps} for {}{not}\n", plural(rules, "rule", "rules")));
+    if rules > 0 {
+        out.push_str("`punctual undo` reverts what --fix did\n");
+    }
     clean::lines(&out)
 }
 
@@ -63,6 +78,7 @@ pub fn fixed(fixed: &Fixed, plan: &Plan, confirm_s: Option<u64>, boot: &BootNote
     let changes: usize = fixed.rules.iter().map(|rule| rule.changes.len()).sum();
     out.push_str(&match changes {
         0 => "\nnothing was changed\n".to_owned(),
+        1 => "\n1 change; `punctual undo` reverts it\n".to_owned(),
         _ => format!("\n{changes} changes; `punctual undo` reverts them\n"),
     });
     out.push_str(&next(fixed, boot));
@@ -93,8 +109,8 @@ pub fn undone(undone: &Undone, all: bool) -> String {
     let left = undone.changes.iter().filter(|taken| !taken.outcome.is_settled()).count();
     out.push_str(&match (undone.changes.len(), left) {
         (0, _) => "nothing to undo\n".to_owned(),
-        (all, 0) => format!("\n{all} changes undone\n"),
-        (all, left) => format!("\n{} changes undone, {left} left\n", all - left),
+        (all, 0) => format!("\n{} undone\n", plural(all as u64, "change", "changes")),
+        (all, left) => format!("\n{} undone, {left} left\n", plural((all - left) as u64, "change", "changes")),
     });
     out.push_str(&state(undone, all));
     clean::lines(&out)

@@ -51,7 +51,7 @@ pub use comparison::{
 pub use csv::csv;
 pub use date::{utc, utc_mail, utc_of};
 pub use document::{Document, ResultOrError, json_line, json_text, json_value};
-pub use experiment::{experiment_csv, experiment_html, experiment_text};
+pub use experiment::{experiment_csv, experiment_html, experiment_text, experiment_verdict};
 pub use figures::{Cell, Figures, QUANTILES, Row, recorded_ns};
 pub use fleet::{fleet_html, fleet_text};
 pub use hardware::hardware_text;

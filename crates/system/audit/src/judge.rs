@@ -34,10 +34,22 @@ pub(crate) fn judge(rule: &Rule, severity: Severity, sight: &Sight) -> Finding {
         group: rule.group.title().to_owned(),
         severity,
         state: outcome.state,
-        summary: format!("{}: {}", rule.title.trim(), outcome.summary),
+        summary: titled(rule.title.trim(), &outcome.summary),
         evidence: bench.notes.into_evidence(),
         why: rule.reason(sight.sources, profile),
         fix: calls_for_fix.then(|| advice(rule, sight, outcome.fix.as_ref().unwrap_or(&rule.fix))).flatten(),
+    }
+}
+
+/// Puts the title before the sentence, unless the sentence begins with it.
+fn titled(title: &str, sentence: &str) -> String {
+    let rest =
+        sentence.get(..title.len()).filter(|begin| begin.eq_ignore_ascii_case(title)).and(sentence.get(title.len()..));
+    match rest {
+        Some(rest) if !rest.starts_with(|c: char| c.is_alphanumeric() || c == '-' || c == '=') => {
+            format!("{title}{rest}")
+        }
+        _ => format!("{title}: {sentence}"),
     }
 }
 
@@ -190,7 +202,7 @@ fn undecided(gaps: &[Gap]) -> Outcome {
     if gaps.iter().any(Gap::is_not_given) {
         let left_out = gaps.iter().filter(|gap| gap.is_not_given() || gap.is_left_out());
         let not_given: Vec<String> = left_out.map(|gap| gap.source.clone()).collect();
-        let summary = format!("not in the given files: {}", first_of(not_given, ", "));
+        let summary = format!("{}{}", Finding::NOT_GIVEN, first_of(not_given, ", "));
         return Outcome { state: State::Skip, summary, is_case: false, fix: None };
     }
     let state = if gaps.iter().any(Gap::is_blocked) { State::Blocked } else { State::Unknown };

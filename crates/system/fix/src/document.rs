@@ -70,6 +70,16 @@ pub struct StepPart {
     pub change: String,
     /// Changed lines of a file; empty for other steps.
     pub diff: String,
+    #[serde(skip)]
+    pub kind: StepKind,
+}
+
+/// What a step would do now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StepKind {
+    Change,
+    AlreadySet,
+    Impossible,
 }
 
 /// A step that the user has to do.
@@ -224,14 +234,14 @@ impl RulePlan {
     /// Returns the changes that the steps would make now.
     pub fn look(&self, sys: &dyn System) -> impl Iterator<Item = StepPart> {
         self.steps.iter().map(move |doing| {
-            let (change, diff) = self.step(sys, doing);
-            StepPart { does: doing.line(), change, diff }
+            let (kind, change, diff) = self.step(sys, doing);
+            StepPart { does: doing.line(), change, diff, kind }
         })
     }
 
-    fn step(&self, sys: &dyn System, doing: &Doing) -> (String, String) {
+    fn step(&self, sys: &dyn System, doing: &Doing) -> (StepKind, String, String) {
         match look(sys, doing) {
-            Ok(None) => (format!("already set: {}", doing.line()), String::new()),
+            Ok(None) => (StepKind::AlreadySet, format!("already set: {}", doing.line()), String::new()),
             Ok(Some(change)) => {
                 let lines = match &change {
                     Change::File { old, new, .. } => {
@@ -241,10 +251,10 @@ impl RulePlan {
                     _ => String::new(),
                 };
                 let prefix = if matches!(change, Change::Command { .. }) { "run " } else { "" };
-                (format!("{prefix}{change}"), lines)
+                (StepKind::Change, format!("{prefix}{change}"), lines)
             }
-            Err(_) if self.is_below_new_folder(doing) => (doing.line(), String::new()),
-            Err(why) => (format!("cannot: {why}"), String::new()),
+            Err(_) if self.is_below_new_folder(doing) => (StepKind::Change, doing.line(), String::new()),
+            Err(why) => (StepKind::Impossible, format!("cannot: {why}"), String::new()),
         }
     }
 

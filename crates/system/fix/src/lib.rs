@@ -41,7 +41,7 @@ pub use carry::{Carried, Doing, look};
 pub use change::{Change, Kept, Thread};
 pub use compare::Outcome;
 pub use daemons::writers;
-pub use document::{FixResult, UndoResult};
+pub use document::{FixResult, StepKind, StepPart, UndoResult};
 pub use faulty::{Fault, Faulty};
 pub use files::diff;
 pub use fix::{Asked, FixOptions, Fixed, RuleDone, fix, open};

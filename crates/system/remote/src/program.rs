@@ -50,7 +50,7 @@ impl<'l> Remote<'l> {
         let said = link.output(&format!("\"$HOME\"/{} --version 2>&1 || true", quoted(&there)))?;
         if !said.starts_with("punctual ") {
             let what = format!(
-                "{} does not run on {}: {}: choose a statically linked program with --binary FILE (docs/cross.md)",
+                "{} does not run on {}: {}: choose a statically linked program with --binary FILE",
                 program.display(),
                 link.target,
                 shown(&said)

@@ -109,6 +109,7 @@ fn add_phase(recording: &mut Recording, plan: &RunPlan, rng: &mut Rng, (n, phase
         planned_ns: Some(Nanos(plan.seconds * SECOND)),
         cpus,
         load_report: phase.report.clone(),
+        busy_with_others: None,
         traced: None,
         rounds: Vec::new(),
         problems: vec![],

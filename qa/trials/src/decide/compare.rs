@@ -161,6 +161,7 @@ fn phase(id: &str, load: &str, distribution: &Distribution) -> Phase {
         end_mono_ns: Some(1),
         planned_ns: None,
         cpus: vec![result],
+        busy_with_others: None,
         load_report: Some(LoadReport {
             load: load.into(),
             ran: true,

@@ -46,6 +46,7 @@ pub fn recording(cells: &[(Counts, Option<Blocks>)], claim: &Claim, until_decide
         planned_ns: None,
         cpus: Vec::new(),
         load_report: None,
+        busy_with_others: None,
         traced: None,
         rounds: Vec::new(),
         problems: Vec::new(),

@@ -3,8 +3,8 @@ use crate::common;
 use common::{booted, recording};
 use punctual_compare::{Refused, Side, compare, is_worse};
 use punctual_model::{
-    Against, Comparison, Conclusion, ContextSample, Covariate, Event, Ratio, Reading, Recording, UnlikeKind,
-    VirtualTime,
+    Against, Comparison, Conclusion, ContextSample, Covariate, Event, Outcome, Problem, ProblemKind, Ratio, Reading,
+    Recording, UnlikeKind, VirtualTime,
 };
 use punctual_units::{CpuId, Nanos};
 
@@ -40,6 +40,30 @@ fn alike_is_alike() {
     assert_eq!(kinds(|_| {}), []);
     // A value that one of the runs lacks is not a difference.
     assert_eq!(kinds(|r| r.run.settings.period_ns = Some(Nanos(1_000_000))), []);
+}
+
+#[test]
+fn runs_of_one_boot_are_recognised() {
+    let loads = [("idle".into(), vec![20_000; 30])];
+    let (a, b, later) = (booted(&loads, 1), booted(&loads, 1), booted(&loads, 2));
+    assert!(beside(&a, &b).one_boot);
+    assert!(!beside(&a, &later).one_boot && !beside(&one(30), &one(30)).one_boot);
+    let mut elsewhere = booted(&loads, 1);
+    elsewhere.run.host = Some("other".into());
+    assert!(!beside(&a, &elsewhere).one_boot);
+}
+
+#[test]
+fn runs_with_problems_are_named() {
+    let problem = |kind| Problem { kind, text: "PID 88 also measured".into() };
+    let (a, mut b) = (one(30), one(30));
+    b.run.problems = vec![problem(ProblemKind::MachineChanged), problem(ProblemKind::EndedEarly)];
+    b.run.settings.claims = vec!["max < 50ms".parse().unwrap()];
+    let comparison = beside(&a, &b);
+    let [doubtful] = comparison.doubtful.as_slice() else { panic!("{:?}", comparison.doubtful) };
+    assert_eq!((doubtful.run.as_str(), doubtful.outcome), ("b", Outcome::Inconclusive));
+    assert_eq!(doubtful.problems, [problem(ProblemKind::MachineChanged)]);
+    assert!(comparison.problems.is_empty());
 }
 
 #[test]

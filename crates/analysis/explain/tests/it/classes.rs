@@ -71,6 +71,7 @@ fn recording(latency_ns: u64, change: impl Fn(&mut ContextSample)) -> Recording 
         planned_ns: Some(Nanos::from_secs(10)),
         cpus: vec![cpu_result(got)],
         load_report: None,
+        busy_with_others: None,
         traced: None,
         rounds: Vec::new(),
         problems: vec![],

@@ -76,7 +76,7 @@ fn attached() -> Snapshot {
 
 fn with_cause() -> Snapshot {
     let status = vec![
-        "Cause so far: Under `cpu`: CPU1 1.73 ms late: multipathd (RR 99, pid 195) ran 1.6 ms of it (93 %)".into(),
+        "Worst explained: Under `cpu`: CPU1 1.73 ms late: multipathd (RR 99, pid 195) ran 1.6 ms of it (93 %)".into(),
         "12 explained wakeups: multipathd 61 %, interrupts off 20 %, leaving idle 4.1 %.".into(),
     ];
     Snapshot { status, ..two_cpus() }

@@ -7,6 +7,8 @@ use punctual_units::CpuId;
 pub(crate) struct Stat {
     /// Steal time by CPU, in USER_HZ ticks.
     pub steal_ticks: Vec<(CpuId, u64)>,
+    /// Time in which tasks ran (user, nice, system) by CPU, in USER_HZ ticks.
+    pub busy_ticks: Vec<(CpuId, u64)>,
     /// Context switches of all CPUs since boot.
     pub context_switches: Option<u64>,
 }
@@ -19,10 +21,13 @@ impl Stat {
             match words.next() {
                 Some("ctxt") => stat.context_switches = words.next().and_then(|w| w.parse().ok()),
                 Some(cpu) => {
-                    // The eighth number is the steal time. The line `cpu` without a number has the sums over all CPUs.
+                    // The first three numbers are the time of tasks, the eighth is the steal time. The line `cpu` without
+                    // a number has the sums over all CPUs.
                     let id = cpu.strip_prefix("cpu").and_then(|n| n.parse().ok()).map(CpuId);
-                    if let (Some(id), Some(ticks)) = (id, words.nth(7).and_then(|w| w.parse().ok())) {
-                        stat.steal_ticks.push((id, ticks));
+                    let ticks: Vec<u64> = words.map_while(|word| word.parse().ok()).collect();
+                    if let (Some(id), [user, nice, system, _, _, _, _, steal, ..]) = (id, ticks.as_slice()) {
+                        stat.steal_ticks.push((id, *steal));
+                        stat.busy_ticks.push((id, user.saturating_add(*nice).saturating_add(*system)));
                     }
                 }
                 None => {}
@@ -50,6 +55,7 @@ mod tests {
             "cpu  1 2 3 4 5 6 7 80 9 10\ncpu0 1 2 3 4 5 6 7 8 9 10\ncpu3 0 0 0 0 0 0 0 72 0 0\nintr 5\nctxt 991\n";
         let stat = Stat::parse(text);
         assert_eq!(stat.steal_of(CpuId(3)), Some(72));
+        assert_eq!(stat.busy_ticks, [(CpuId(0), 6), (CpuId(3), 0)]);
         assert_eq!(stat.steal_of(CpuId(1)), None);
         assert_eq!(stat.context_switches, Some(991));
         assert_eq!(Stat::parse("cpu0 1\nctxt\n\n"), Stat::default());

@@ -101,6 +101,18 @@ fn the_summary_fits_a_terminal_and_the_rest_is_in_full() {
 }
 
 #[test]
+fn a_long_finding_is_wrapped() {
+    let mut long = finding(20, "rtloop");
+    long.finding.summary =
+        "rtloop: the address space is changed (mmap(2), munmap(2), mprotect(2), madvise(2)), in step() at loop.c:20"
+            .into();
+    let brief = check_text(&check(vec![long]), CheckListing::Brief, TextStyle::default());
+    let words = brief.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("(mmap(2), munmap(2), mprotect(2), madvise(2)) in step() at loop.c:20"), "{brief}");
+    assert!(!brief.contains('…'), "{brief}");
+}
+
+#[test]
 fn warnings_of_a_rule_are_one_line_and_the_places_where_threads_are_made_are_said() {
     let warning = |n: u32| {
         let mut one = CheckFinding { is_in_cycle: false, per_cycle: None, ..finding(n, "control") };

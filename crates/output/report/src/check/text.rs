@@ -3,7 +3,7 @@
 use super::{amount, answer, missing, place, remarks, thread};
 use crate::number::plural;
 use crate::text::SUMMARY_LINES;
-use crate::text::page::{Page, TextStyle, Tint};
+use crate::text::page::{Page, TextStyle, Tint, tagged};
 use crate::words;
 use punctual_model::{Check, CheckFinding, Outcome, Severity, State};
 
@@ -18,8 +18,13 @@ pub enum CheckListing {
     Cycles,
 }
 
-/// Number of lines printed in addition to the findings: the verdict, what is missing, the next command.
+/// Number of lines printed in addition to the findings and to what is missing: the verdict, the number of other findings,
+/// the next commands, blank lines.
 const BESIDE: usize = 7;
+/// Below the tag of a finding.
+const TAGLESS: &str = "               ";
+/// Maximum number of lines for what a finding is, and for its place.
+const WRAPPED: usize = 2;
 
 /// Formats the result for a terminal. The text ends in a newline.
 pub fn check_text(check: &Check, listing: CheckListing, style: TextStyle) -> String {
@@ -31,7 +36,7 @@ pub fn check_text(check: &Check, listing: CheckListing, style: TextStyle) -> Str
     };
     page.tagged(&format!("{} ", words::word(check.outcome)), tint, &format!("{}: {}", check.program, answer(check)));
     match listing {
-        CheckListing::Brief => brief(&mut page, check),
+        CheckListing::Brief => brief(&mut page, check, style),
         CheckListing::Full => full(&mut page, check),
         CheckListing::Cycles => {
             page.heading("Cycles");
@@ -42,36 +47,41 @@ pub fn check_text(check: &Check, listing: CheckListing, style: TextStyle) -> Str
     page.finish()
 }
 
-fn brief(page: &mut Page, check: &Check) {
+fn brief(page: &mut Page, check: &Check, style: TextStyle) {
     page.gap();
     let shown: Vec<&CheckFinding> = check.findings.iter().filter(|one| one.finding.state != State::Info).collect();
-    let most = (SUMMARY_LINES - BESIDE) / 2;
-    let (groups, mut count) = (grouped(&shown), 0);
-    for group in groups.iter().take(most) {
+    let missing: Vec<String> =
+        missing(check).take(2).flat_map(|what| tagged(style, "NOT OBSERVED   ", Tint::Warn, &what, WRAPPED)).collect();
+    let most = SUMMARY_LINES.saturating_sub(BESIDE + missing.len());
+    let (groups, mut count, mut used) = (grouped(&shown), 0, 0);
+    for group in &groups {
         let Some(one) = group.first() else { continue };
-        count += group.len();
         let others = group.len() - 1;
-        // The place has its own line, on which it is not truncated.
+        // The place has its own lines.
         let (what, at) = parts(one);
-        page.beside(&tag(one), tint(one), what);
+        let mut lines = tagged(style, &tag(one), tint(one), what, WRAPPED);
         let also = if others > 0 {
             format!("; also at {}", plural(others as u64, "other place", "other places"))
         } else {
             String::new()
         };
-        page.beside("               ", Tint::Plain, &format!("{at}{}{also}", amount(check, one)));
+        lines.extend(tagged(style, TAGLESS, Tint::Plain, &format!("{at}{}{also}", amount(check, one)), WRAPPED));
+        if used + lines.len() > most {
+            break;
+        }
+        count += group.len();
+        used += lines.len();
+        page.add(&lines);
     }
     if let Some(more) = shown.len().checked_sub(count).filter(|more| *more > 0) {
         page.row(Tint::Plain, &format!("and {}", plural(more as u64, "more finding", "more findings")));
     }
     if shown.is_empty() {
-        for one in check.threads.iter().filter(|one| one.is_real_time).take(most) {
-            page.beside("  ", Tint::Plain, &thread(check, one));
-        }
+        let threads = check.threads.iter().filter(|one| one.is_real_time);
+        let lines = threads.flat_map(|one| tagged(style, "  ", Tint::Plain, &thread(check, one), WRAPPED));
+        page.add(&lines.take(most).collect::<Vec<_>>());
     }
-    for what in missing(check).take(2) {
-        page.beside("NOT OBSERVED   ", Tint::Warn, &what);
-    }
+    page.add(&missing);
     page.gap();
     if let Some(first) = shown.first() {
         page.row(Tint::Plain, &format!("Next   1. punctual check --explain {}", first.finding.id));
@@ -111,13 +121,13 @@ fn full(page: &mut Page, check: &Check) {
     for one in &check.findings {
         page.gap();
         page.tagged(&tag(one), tint(one), &one.finding.summary);
-        page.tagged("               ", Tint::Plain, &amount(check, one));
+        page.tagged(TAGLESS, Tint::Plain, &amount(check, one));
         let stack: Vec<String> = one.stack.iter().map(place).collect();
         for (n, frame) in stack.iter().enumerate() {
-            page.tagged(if n == 0 { "        stack: " } else { "               " }, Tint::Plain, frame);
+            page.tagged(if n == 0 { "        stack: " } else { TAGLESS }, Tint::Plain, frame);
         }
         if one.is_stack_cut {
-            page.tagged("               ", Tint::Plain, "… (the copied stack is truncated here)");
+            page.tagged(TAGLESS, Tint::Plain, "… (the copied stack is truncated here)");
         }
         page.tagged("          why: ", Tint::Plain, &one.finding.why);
         if let Some(fix) = &one.finding.fix {

@@ -157,6 +157,11 @@ fn unknown_boots(comparison: &Comparison) -> Option<String> {
 fn more_boots(comparison: &Comparison) -> Option<String> {
     let mut reported = comparison.rows.iter().flat_map(|r| &r.against);
     reported.any(|a| a.conclusion == Conclusion::TooFew).then(|| {
-        "Whether the groups differ: this requires four boots of each, booted alternately (A B B A …); `punctual compare --experiment` plans them.".into()
+        let one_boot = if comparison.one_boot { " All of these runs are of one boot." } else { "" };
+        format!(
+            "Whether the groups differ: this requires four boots of each, booted alternately (A B B A …); `punctual compare \
+             --experiment` plans them.{one_boot} Whether one run is worse than a limit: `punctual report RUN --claim 'max < \
+             LIMIT'`; than at least four earlier runs: `punctual history gate RUN`."
+        )
     })
 }

@@ -2,8 +2,10 @@ use super::value::{Changed, changed, of_row, oriented, three};
 use super::{letter, middle};
 use crate::clean;
 use crate::number::{count, plural, round_probability};
+use crate::words;
 use punctual_model::{
-    Against, BootsNeeded, BootsRecipe, Comparison, ComparisonRow, Conclusion, Covariate, Ratio, SampleUnit, Sampled,
+    Against, BootsNeeded, BootsRecipe, Comparison, ComparisonRow, Conclusion, Covariate, DoubtfulRun, Outcome, Problem,
+    Ratio, SampleUnit, Sampled,
 };
 use punctual_units::Arrange;
 
@@ -26,30 +28,69 @@ pub fn findings(comparison: &Comparison) -> Vec<String> {
                 (0, 0) => {}
                 _ if row.sample != SampleUnit::Batch && against.conclusion == Conclusion::TooFew => open.push(row),
                 _ if middle(row, 0).and(middle(row, k + 1)).is_none() => missing.push((k + 1, row)),
-                _ => ranked.push((rank(against), crate::words::capital(&sentence))),
+                _ => ranked.push((rank(against), words::capital(&sentence))),
             }
         }
     }
     ranked.arrange_by_key(|(rank, _)| *rank);
-    ranked
+    within_runs(comparison)
         .into_iter()
-        .map(|(_, sentence)| sentence)
+        .chain(ranked.into_iter().map(|(_, sentence)| sentence))
         .chain(unknown(comparison, &missing))
         .chain(too_few_boots(comparison, &open))
         .collect()
 }
 
+/// Returns what two single runs show without a verdict: the change of the rarest quantile over all loads that both runs
+/// bound, with the limits that follow from these bounds.
+pub fn within_runs(comparison: &Comparison) -> Option<String> {
+    let first = comparison.rows.first()?;
+    let is_open = |row: &&ComparisonRow| {
+        row.load == first.load && row.against.len() == 1 && row.against[0].conclusion == Conclusion::TooFew
+    };
+    let change = |row: &ComparisonRow| {
+        let [a, b] = row.groups.as_slice() else { return None };
+        let (value, least) = (row.against[0].ratio?.value, three(b.lower? / a.upper?));
+        let range = match a.lower.zip(b.upper) {
+            Some((low, high)) => format!("{least}, {}", three(high / low)),
+            None => format!("at least {least}"),
+        };
+        // Both bounds are of 95 %, so that both hold with 90 % at least.
+        Some(format!(
+            "In these two runs, {} with {} is {} times that with {} [{range} at 90 %], from the bounds of each run: other \
+             runs may differ more.",
+            what(comparison, row),
+            name(comparison, 1),
+            three(value),
+            name(comparison, 0),
+        ))
+    };
+    comparison.rows.iter().filter(is_open).rev().find_map(change)
+}
+
+/// Returns one sentence for each run whose report names problems.
+pub fn doubtful(comparison: &Comparison) -> Vec<String> {
+    let one = |doubtful: &DoubtfulRun| {
+        let problem = |problem: &Problem| words::problem(None, problem);
+        let problems: Vec<String> = doubtful.problems.iter().map(problem).collect();
+        let is = if doubtful.outcome == Outcome::Inconclusive { " is INCONCLUSIVE" } else { "" };
+        words::stopped(&format!("{}{is}: {}", clean::clip(&doubtful.run, 60), problems.join("; ")))
+    };
+    comparison.doubtful.iter().map(one).collect()
+}
+
 fn too_few_boots(comparison: &Comparison, rows: &[&ComparisonRow]) -> Option<String> {
     let fewest = rows.iter().flat_map(|r| &r.groups).map(|g| g.n).min()?;
     let figures = match rows.len() {
-        1 => "one more figure".into(),
-        n => format!("{n} more figures"),
+        1 => "one figure in the table".into(),
+        n if n + 1 == comparison.rows.len() => "any other figure in the table".into(),
+        n => format!("{n} figures in the table"),
     };
     let why = match comparison.unknown_boots.is_empty() {
         true => format!("with {} a difference may be due to chance or to a single boot", of_each(fewest)),
         false => "the boot of each run is not recorded".into(),
     };
-    Some(format!("No verdict on {figures} in the table: {why}."))
+    Some(format!("No verdict on {figures}: {why}."))
 }
 
 fn of_each(fewest: u64) -> String {
@@ -168,6 +209,9 @@ fn too_few(comparison: &Comparison, row: &ComparisonRow, against: &Against, grou
         SampleUnit::Boot if !comparison.unknown_boots.is_empty() => {
             format!("{both}; no verdict, since the boot of each run is not recorded")
         }
+        SampleUnit::Boot if comparison.one_boot => {
+            format!("{both}; all runs are of one boot, which allows no verdict about kernels or boot settings")
+        }
         SampleUnit::Boot => {
             let fewest = first.n.min(second.n);
             format!("{both}; no verdict with {}: four are required", of_each(fewest))
@@ -257,7 +301,7 @@ fn times(row: &ComparisonRow) -> &'static str {
 fn lacking(comparison: &Comparison, row: &ComparisonRow, group: usize) -> String {
     let lacks = |n: &usize| row.groups.get(*n).is_none_or(|sampled| sampled.n == 0);
     let names: Vec<String> = [0, group].into_iter().filter(lacks).map(|n| name(comparison, n)).collect();
-    crate::words::and(&names)
+    words::and(&names)
 }
 
 /// Returns one sentence for all figures that the same groups lack.
@@ -271,7 +315,7 @@ fn unknown(comparison: &Comparison, rows: &[(usize, &ComparisonRow)]) -> Vec<Str
         }
     }
     let said = |(groups, figures): (String, Vec<String>)| {
-        format!("Unknown for {groups}, and not compared: {}.", crate::words::and(&figures))
+        format!("Unknown for {groups}, and not compared: {}.", words::and(&figures))
     };
     by_groups.into_iter().map(said).collect()
 }

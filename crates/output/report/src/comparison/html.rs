@@ -1,5 +1,5 @@
 use super::chart::dots;
-use super::finding::{figure_name, findings, headline, name, recipes};
+use super::finding::{doubtful, figure_name, findings, headline, name, recipes};
 use super::value::{cell, of_row, ratio};
 use super::{context, letter, middle, names, overlay, scatter};
 use crate::html::document;
@@ -31,7 +31,7 @@ pub fn comparison_html(comparison: &Comparison, drawings: &ComparisonDrawings) -
         "<header><p class=\"what\">Comparison of groups of boots{clock}</p><h1>{}</h1><p class=\"answer\">{}</p>{}</header>\n",
         esc(&title),
         prose(&crate::words::capital(&headline(comparison))),
-        list("warnings", &comparison.problems),
+        list("warnings", &[comparison.problems.clone(), doubtful(comparison)].concat()),
     );
     document(&title, &front, &parts.map(|(id, title, content)| (id, title.to_owned(), content)), "")
 }

@@ -29,6 +29,9 @@ pub struct ComparisonResult<'a> {
     headline: String,
     /// One sentence per finding.
     sentences: Vec<String>,
+    /// One sentence for each run in `doubtful`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    doubtful_sentences: Vec<String>,
     /// Differences between the groups other than the requested one.
     unlike_sentences: Vec<String>,
     /// What these runs cannot show.
@@ -43,6 +46,7 @@ pub fn comparison_json(comparison: &Comparison) -> ComparisonResult<'_> {
         clock: clock(&comparison.virtual_time),
         headline: finding::headline(comparison),
         sentences: finding::findings(comparison),
+        doubtful_sentences: finding::doubtful(comparison),
         unlike_sentences: context::unlike(comparison),
         cannot_say: context::cannot_say(comparison),
         boots_sentences: finding::recipes(comparison),

@@ -1,12 +1,12 @@
 //! Formats a comparison on one screen: headline, groups, rows that differ, doubts, next steps, decision.
 
-use super::finding::{figure_name, findings, headline, recipes};
+use super::finding::{doubtful, figure_name, findings, headline, recipes, within_runs};
 use super::text::{groups, table};
 use super::{context, letter};
 use crate::text::page::{Page, Tint, tagged};
 use crate::text::{SUMMARY_LINES, TextStyle};
-use crate::words;
-use punctual_model::{Comparison, Conclusion};
+use crate::{clean, words};
+use punctual_model::{Against, Comparison, Conclusion};
 
 /// Minimum number of table lines: the heading, two rows and the number of omitted rows.
 const LEAST_ROWS: usize = 4;
@@ -31,40 +31,31 @@ pub fn comparison_summary(comparison: &Comparison, decision: Decision, full: &st
     };
     let strong = |tag: &str, text: &str, most| tagged(style, tag, Tint::Strong, text, most);
     let head = tagged(style, "", Tint::Plain, &words::capital(&headline(comparison)), 4);
-    let mut doubts: Vec<String> = Vec::new();
-    for problem in comparison.problems.iter().chain(&context::unlike(comparison)).take(2) {
-        doubts.extend(tagged(style, "! ", Tint::Warn, problem, 2));
-    }
-    let more = (comparison.problems.len() + context::unlike(comparison).len()).saturating_sub(2);
-    if more > 0 {
-        doubts.push(format!("! {more} more: --full"));
-    }
     let who = part(&|page| groups(page, "", comparison), 4);
-    let mut facts = Vec::new();
-    if let Some(cause) = context::causes(comparison).first() {
-        facts.extend(strong("Cause  ", cause, 2));
-    }
-    if let Some(recipe) = recipes(comparison).first() {
-        facts.extend(strong("Boots  ", recipe, 3));
-    }
-    let next = |page: &mut Page| {
-        let sentences = findings(comparison).len();
-        page.row(Tint::Plain, &format!("Next   1. {full} --full"));
-        if sentences > 0 {
-            page.row(Tint::Plain, "          all differences and limits");
-        }
-        if decision == Decision::NotJudged {
-            page.row(Tint::Plain, "       2. punctual compare --experiment DIR KERNEL-A KERNEL-B    alternating boots");
-        }
-    };
-    let next = part(&next, usize::MAX);
+    let next = part(&|page| next(page, comparison, decision, full), usize::MAX);
     let ending = strong(&format!("{}  ", word(comparison, decision)), &which(comparison, decision), 1);
-    let fixed = head.len() + doubts.len() + who.len() + next.len() + ending.len();
-    facts.truncate(SUMMARY_LINES.saturating_sub(fixed + LEAST_ROWS));
-    let room = SUMMARY_LINES.saturating_sub(fixed + facts.len() + 2).max(LEAST_ROWS);
+    let all_doubts = [comparison.problems.clone(), doubtful(comparison), context::unlike(comparison)].concat();
+    // The other parts are shown if they fit as a whole; the number of doubts that do not fit has a line.
+    let mut fixed = head.len() + who.len() + next.len() + ending.len() + usize::from(!all_doubts.is_empty());
+    let mut fits = |lines: Vec<String>| {
+        let is_room = fixed + LEAST_ROWS + lines.len() <= SUMMARY_LINES;
+        fixed += if is_room { lines.len() } else { 0 };
+        is_room.then_some(lines)
+    };
+    let within = within_runs(comparison).and_then(|text| fits(tagged(style, "", Tint::Plain, &text, 3)));
+    let doubts = all_doubts.iter().take(2).map_while(|doubt| fits(tagged(style, "! ", Tint::Warn, doubt, 3)));
+    let doubts: Vec<Vec<String>> = doubts.collect();
+    let more = all_doubts.len() - doubts.len();
+    let more = (more > 0).then(|| format!("! {more} more: --full"));
+    let causes = context::causes(comparison).first().and_then(|cause| fits(strong("Cause  ", cause, usize::MAX)));
+    let recipes = recipes(comparison).into_iter().next().filter(|_| !comparison.one_boot);
+    let recipes = recipes.and_then(|recipe| fits(strong("Boots  ", &recipe, usize::MAX)));
+    let facts = [causes, recipes].into_iter().flatten().flatten();
+    let room = SUMMARY_LINES.saturating_sub(fixed + 2).max(LEAST_ROWS);
     let rows = part(&|page| table(page, comparison, room), usize::MAX);
     let mut lines = head;
-    lines.extend(doubts);
+    lines.extend(within.into_iter().flatten());
+    lines.extend(doubts.into_iter().flatten().chain(more));
     lines.extend(who);
     lines.push(String::new());
     lines.extend(rows);
@@ -82,6 +73,35 @@ pub fn comparison_summary(comparison: &Comparison, decision: Decision, full: &st
     lines.join("\n") + "\n"
 }
 
+/// Prints the next steps, numbered; what a step shows is beside its command, or below it if there is no room.
+fn next(page: &mut Page, comparison: &Comparison, decision: Decision, full: &str) {
+    let what = if findings(comparison).is_empty() { "" } else { "all differences and limits" };
+    let mut steps = vec![(format!("{full} --full"), what)];
+    if decision == Decision::NotJudged {
+        if let [_, second] = comparison.groups.as_slice()
+            && comparison.groups.iter().all(|group| group.runs == 1)
+        {
+            let run = second.folder.as_deref().map_or_else(|| "RUN".into(), clean::line);
+            steps.push((format!("punctual report {run} --claim 'max < LIMIT'"), "is B worse than a limit?"));
+            steps.push((format!("punctual history gate {run}"), "is B worse than earlier runs?"));
+        }
+        if !comparison.one_boot {
+            let experiment = "punctual compare --experiment DIR KERNEL-A KERNEL-B";
+            steps.push((experiment.into(), "plans boots of two kernels"));
+        }
+    }
+    for (n, (command, what)) in steps.iter().enumerate() {
+        let step = format!("{}{}. {command}", if n == 0 { "Next   " } else { "       " }, n + 1);
+        let described = format!("{step}  {what}");
+        if described.chars().count() <= page.width() {
+            page.row(Tint::Plain, described.trim_end());
+        } else {
+            page.row(Tint::Plain, &step);
+            page.row(Tint::Plain, &format!("          {what}"));
+        }
+    }
+}
+
 fn word(comparison: &Comparison, decision: Decision) -> &'static str {
     match decision {
         Decision::NotJudged => "NOT JUDGED",
@@ -91,6 +111,10 @@ fn word(comparison: &Comparison, decision: Decision) -> &'static str {
     }
 }
 
+fn is_too_few(against: &Against) -> bool {
+    against.conclusion == Conclusion::TooFew
+}
+
 /// Names the figures that differ, or returns why there is no verdict.
 fn which(comparison: &Comparison, decision: Decision) -> String {
     match decision {
@@ -98,7 +122,13 @@ fn which(comparison: &Comparison, decision: Decision) -> String {
         Decision::NotJudged if !comparison.unknown_boots.is_empty() => {
             "the boot of each run is not recorded; --own-boots states that they differ".into()
         }
-        Decision::NotJudged => "fewer than four boots of each, or no value known for both".into(),
+        Decision::NotJudged if comparison.one_boot => {
+            "all runs are of one boot; four boots of each are required".into()
+        }
+        Decision::NotJudged if comparison.rows.iter().flat_map(|row| &row.against).any(is_too_few) => {
+            "fewer than four boots of each".into()
+        }
+        Decision::NotJudged => "no value is known for both".into(),
         _ if differing(comparison).is_empty() => "shown in any figure".into(),
         _ => differing(comparison).join(", "),
     }

@@ -1,4 +1,4 @@
-use super::finding::{figure_name, findings, headline, recipes};
+use super::finding::{doubtful, figure_name, findings, headline, recipes};
 use super::value::{brief, cell};
 use super::{context, letter, middle};
 use crate::clean;
@@ -13,7 +13,7 @@ use punctual_units::Arrange;
 pub fn comparison_text(comparison: &Comparison, style: TextStyle) -> String {
     let mut page = Page::new(style);
     page.tagged("", Tint::Plain, &crate::words::capital(&headline(comparison)));
-    comparison.problems.iter().for_each(|p| page.tagged("! ", Tint::Warn, p));
+    comparison.problems.iter().chain(&doubtful(comparison)).for_each(|p| page.tagged("! ", Tint::Warn, p));
     page.heading("Groups");
     groups(&mut page, "  ", comparison);
     page.gap();

@@ -10,6 +10,7 @@ use punctual_units::Nanos;
 use std::fmt::Write;
 
 pub use html::experiment_html;
+pub use sentences::experiment_verdict;
 pub use text::experiment_text;
 
 /// Formats one row per thread and repetition; unknown values are empty.

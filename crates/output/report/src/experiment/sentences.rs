@@ -1,7 +1,7 @@
 use super::{alone_misses, share};
 use crate::clean::line;
 use crate::number::plural;
-use punctual_model::{ACCOUNTED, Experiment, PlannedThread, RanThread, Repetition};
+use punctual_model::{ACCOUNTED, Experiment, Outcome, PlannedThread, RanThread, Repetition};
 use punctual_units::Nanos;
 
 /// Share of a thread's time above which a difference is reported.
@@ -15,6 +15,28 @@ pub fn residuals(experiment: &Experiment, repetition: &Repetition) -> Vec<String
     out.extend(others(repetition));
     out.extend(repetition.problems.iter().map(|problem| line(problem)));
     out
+}
+
+/// Returns the outcome as a sentence; if the end of a thread was not predicted from its work alone, says so.
+pub fn experiment_verdict(experiment: &Experiment, outcome: Outcome) -> String {
+    let pairs = experiment.repetitions.iter().flat_map(|one| experiment.threads.iter().zip(&one.threads));
+    let misses = pairs.filter_map(|(planned, ran)| alone_misses(planned.predicted, ran));
+    let most = misses.max_by(|a, b| a.abs().total_cmp(&b.abs())).filter(|miss| miss.abs() > TELLS);
+    match (outcome, most) {
+        (Outcome::Pass | Outcome::Held, None) => {
+            "PASS: every thread ended as predicted, and all time is accounted for".to_owned()
+        }
+        (Outcome::Pass | Outcome::Held, Some(miss)) => format!(
+            "PASS: the end of every thread follows from the CPU time that its work took (\"as charged\"), and all time is accounted \
+             for; the prediction from the work alone (\"predicted\") was off by up to {}",
+            share(Some(miss))
+        ),
+        (Outcome::Fail, _) => {
+            "FAIL: the end of a thread does not follow from the CPU time that its work took, or time is missing"
+                .to_owned()
+        }
+        (Outcome::Inconclusive, _) => "INCONCLUSIVE: not all that is needed could be measured here".to_owned(),
+    }
 }
 
 fn of_thread(planned: &PlannedThread, ran: &RanThread) -> Option<String> {

@@ -64,8 +64,8 @@ fn seed_lines(experiment: &Experiment, repetition: &Repetition) -> String {
 
 fn table(experiment: &Experiment, repetition: &Repetition) -> String {
     let mut out = format!(
-        "  {:<12} {:>9} {:>10} {:>9} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8}  seconds\n",
-        "thread", "predicted", "as charged", "measured", "run", "wait", "sleep", "steal", "others", "rest"
+        "  {:<12} {:>9} {:>10} {:>9} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8}  of it\n",
+        "seconds", "predicted", "as charged", "measured", "run", "wait", "sleep", "steal", "others", "rest"
     );
     for (planned, ran) in experiment.threads.iter().zip(&repetition.threads) {
         let account = &ran.account;

@@ -78,15 +78,15 @@ fn warnings(all: &[String]) -> String {
     out
 }
 
-/// Formats the shares of the late wakeups by cause; without traces, suspicions from counters.
+/// Formats the cause of the worst wakeup and the late wakeups by cause; without traces, suspicions from counters.
 fn cause(page: &Page) -> String {
     let (recording, outcome) = (page.figures.recording, page.figures.verdict.outcome);
     if let Some(sentence) = crate::application::worst(recording) {
         return format!("<p class=\"cause\"><b>Cause</b> {}", prose(&words::stopped(&sentence)));
     }
-    let bar = why::bar(recording);
-    if !bar.is_empty() {
-        return format!("<div class=\"cause\">{bar}</div>");
+    if let Some(worst) = why::worst(recording, page.figures.verdict) {
+        let worst = prose(&words::capital(&worst));
+        return format!("<div class=\"cause\"><p><b>Cause</b> {worst}{}</div>", why::bar(recording));
     }
     let suspected = words::causes::suspected(recording).filter(|_| !matches!(outcome, Outcome::Pass | Outcome::Held));
     suspected.map(|text| format!("<p class=\"cause\"><b>Cause</b> {}", prose(&text))).unwrap_or_default()

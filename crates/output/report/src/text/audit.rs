@@ -57,6 +57,7 @@ pub fn list(findings: &[Finding], listing: Listing, style: TextStyle) -> String 
     if listing != Listing::All {
         unread(&mut page, findings, listing != Listing::Full);
     }
+    not_given(&mut page, findings, listing);
     page.finish()
 }
 
@@ -105,6 +106,25 @@ fn unread(page: &mut Page, findings: &[Finding], brief: bool) {
     }
 }
 
+/// Prints the number of rules that need more than the given files, which a reader may take for passed, and the gravest of
+/// them.
+fn not_given(page: &mut Page, findings: &[Finding], listing: Listing) {
+    let mut rules: Vec<&Finding> = findings.iter().filter(|finding| finding.is_not_given()).collect();
+    rules.arrange_by_key(|finding| std::cmp::Reverse(finding.severity));
+    if rules.is_empty() {
+        return;
+    }
+    let some: Vec<String> = rules.iter().take(3).map(|finding| finding.id.clone()).collect();
+    let all = if listing == Listing::All { "" } else { "; --all names what each needs" };
+    let text = format!(
+        "{} of {} rules need more than these files, for example {}{all}",
+        rules.len(),
+        count(findings.len() as u64),
+        words::and(&some)
+    );
+    page.tagged("NOT JUDGED  ", Tint::Warn, &text);
+}
+
 /// Prints the worst findings of a run, and the number of others.
 pub(super) fn section(page: &mut Page, findings: &[Finding]) {
     if findings.is_empty() {
@@ -141,7 +161,7 @@ fn counted(page: &mut Page, fail: usize, warn: usize) {
     let parts = [(fail, "more FAIL"), (warn, "WARN")];
     let parts: Vec<String> = parts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
     if !parts.is_empty() {
-        let text = format!("Not listed here: {}; `punctual report RUN --format html` lists all.", parts.join(", "));
+        let text = format!("Not listed here: {}; `--format html` lists all.", parts.join(", "));
         page.tagged("  ", Tint::Plain, &text);
     }
 }

@@ -32,7 +32,7 @@ pub fn text(recording: &Recording, verdict: &Verdict, style: TextStyle) -> Strin
     section(&mut page, "Missing from the file", &words::lost(recording));
     section(&mut page, "Evidence", &words::evidence::from_figures(&figures));
     section(&mut page, "Beyond the data", &words::tails(recording, verdict));
-    crate::why::text_section(&mut page, recording);
+    crate::why::text_section(&mut page, recording, verdict);
     recording.application.iter().for_each(|application| crate::application::section(&mut page, application, verdict));
     worst(&mut page, recording);
     section(&mut page, "Over time", &words::maxima(recording).into_iter().collect::<Vec<_>>());

@@ -72,6 +72,11 @@ impl Page {
         }
     }
 
+    /// Adds lines of [`tagged`].
+    pub fn add(&mut self, lines: &[String]) {
+        lines.iter().for_each(|line| self.out.extend([line.as_str(), "\n"]));
+    }
+
     /// Adds a tag and as much of a text as fits next to it.
     pub fn beside(&mut self, tag: &str, tint: Tint, text: &str) {
         self.tinted(tint, tag);

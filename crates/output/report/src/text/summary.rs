@@ -47,7 +47,7 @@ pub fn summary(recording: &Recording, verdict: &Verdict, place: Place, style: Te
         (Part::Verdict, headline(recording, verdict, style)),
         (Part::Measured, tagged(style, "", Tint::Plain, &words::measured(recording, verdict), usize::MAX)),
         (Part::Warnings, warnings(recording, verdict, style)),
-        (Part::Cause, cause(recording, verdict.outcome, style)),
+        (Part::Cause, cause(recording, verdict, style)),
         (Part::Table, loads(&figures, usize::MAX, style)),
         (Part::Facts, facts(recording, verdict, style)),
         (Part::Next, next(recording, verdict, place, style)),
@@ -98,16 +98,17 @@ fn warnings(recording: &Recording, verdict: &Verdict, style: TextStyle) -> Vec<S
     lines
 }
 
-/// Returns the most frequent main cause of the explained wakeups, with the sentence of the worst of them.
-fn cause(recording: &Recording, outcome: Outcome, style: TextStyle) -> Vec<String> {
+/// Returns the cause of the worst wakeup, and the shares of the causes of the explained wakeups.
+fn cause(recording: &Recording, verdict: &Verdict, style: TextStyle) -> Vec<String> {
     if let Some(sentence) = crate::application::worst(recording) {
         return tagged(style, "Cause  ", Tint::Strong, &sentence, 5);
     }
-    let late = why::of_run(recording);
-    let Some((sentence, shares)) = why::dominant(&late) else {
-        return if matches!(outcome, Outcome::Pass | Outcome::Held) { Vec::new() } else { suspicion(recording, style) };
+    let Some(sentence) = why::worst(recording, verdict) else {
+        let is_good = matches!(verdict.outcome, Outcome::Pass | Outcome::Held);
+        return if is_good { Vec::new() } else { suspicion(recording, style) };
     };
     let mut lines = tagged(style, "Cause  ", Tint::Strong, &sentence, 5);
+    let shares = why::main_shares(&why::of_run(recording));
     lines.extend(shares.into_iter().flat_map(|text| tagged(style, "       ", Tint::Plain, &text, 1)));
     lines
 }

@@ -3,7 +3,7 @@
 use super::text::timeline_text;
 use crate::clean::line;
 use crate::number::plural;
-use crate::text::page::{Page, Tint};
+use crate::text::page::{Page, Tint, tagged};
 use crate::text::{SUMMARY_LINES, TextStyle};
 use punctual_model::{Cause, Explanation, Timeline, Victim};
 use punctual_units::Nanos;
@@ -61,6 +61,8 @@ pub fn explanation_summary(explanation: &Explanation, places: &[String], source:
     const VERDICT: usize = 5;
     const CAUSES: usize = 4;
     const GROUPS: usize = 4;
+    /// The heading of the culprits and the next step, each after a blank line.
+    const BELOW: usize = 4;
     let mut page = Page::new(style);
     if !explanation.moments.is_empty() {
         explanation.moments.iter().take(MOMENTS).for_each(|moment| page.tagged("", Tint::Strong, moment));
@@ -81,17 +83,25 @@ pub fn explanation_summary(explanation: &Explanation, places: &[String], source:
     };
     let place = places.first().filter(|place| !place.is_empty()).map(|place| format!("{place}: ")).unwrap_or_default();
     page.tagged("", Tint::Strong, &format!("{place}{}", worst.verdict));
-    let mut out = page.cut(VERDICT).join("\n") + "\n";
+    let out = page.cut(VERDICT).join("\n") + "\n";
     let mut page = Page::new(style);
     page.heading(&format!("The delay of the worst wakeup, {}, consists of:", Nanos(worst.latency_ns)));
+    page.row(Tint::Plain, HEAD);
+    // The evidence is shown with `--full`.
     worst.causes.iter().take(CAUSES).for_each(|cause| page.row(Tint::Plain, &row(cause)));
     if let Some(doubt) = worst.doubts.first() {
-        page.row(Tint::Warn, &format!("  doubt: {doubt}"));
+        page.add(&tagged(style, "  doubt: ", Tint::Warn, doubt, 3));
     }
+    let chosen = tagged(style, "", Tint::Plain, chosen(explanation).trim_end(), 2);
+    let above = page.lines();
+    let left_room = SUMMARY_LINES.saturating_sub(out.lines().count() + above.len() + chosen.len() + BELOW);
+    let mut page = Page::new(style);
+    page.add(&above);
     page.heading("By culprit");
-    explanation.groups.iter().take(GROUPS).for_each(|group| page.row(Tint::Plain, &format!("  - {}", group.sentence)));
+    let groups = explanation.groups.len().min(GROUPS).min(left_room.max(1));
+    explanation.groups.iter().take(groups).for_each(|group| page.row(Tint::Plain, &format!("  - {}", group.sentence)));
     let left = [
-        (explanation.groups.len().saturating_sub(GROUPS), "more culprit"),
+        (explanation.groups.len().saturating_sub(groups), "more culprit"),
         (explanation.victims.len() - 1, "more wakeup"),
         (explanation.notes.len(), "note"),
         (explanation.tracers.len(), "line of the tracer"),
@@ -100,8 +110,8 @@ pub fn explanation_summary(explanation: &Explanation, places: &[String], source:
         left.iter().filter(|(n, _)| *n > 0).map(|(n, what)| plural(*n as u64, what, &plural_of(what))).collect();
     page.gap();
     page.row(Tint::Plain, &format!("Next   1. punctual explain {source} --full  {}", left.join(", ")));
-    out += &page.finish();
-    out + &chosen(explanation)
+    page.add(&chosen);
+    out + &page.finish()
 }
 
 /// Reports that nothing is explained, and what is missing if that is known.
@@ -126,10 +136,13 @@ fn chosen(explanation: &Explanation) -> String {
     format!("{} wakeups; followed: {}\n", explanation.wakeups, line(&explanation.chosen))
 }
 
-/// Formats the contribution of each cause.
+/// Formats the contribution of each cause, with its evidence.
 fn causes(victim: &Victim) -> String {
-    victim.causes.iter().map(|cause| row(cause) + "\n").collect()
+    let rows = victim.causes.iter().map(|cause| format!("{}: {}\n", row(cause), line(&cause.evidence)));
+    std::iter::once(format!("{HEAD}: evidence\n")).chain(rows).collect()
 }
+
+const HEAD: &str = "       time    share  cause                thread, interrupt or task  confidence";
 
 fn row(cause: &Cause) -> String {
     let who = match (&cause.comm, cause.tid, &cause.what) {
@@ -140,7 +153,7 @@ fn row(cause: &Cause) -> String {
     let class = cause.class.name().replace('_', " ");
     let sure = cause.confidence.name();
     let (ns, share) = (Nanos(cause.ns).to_string(), cause.share * 100.0);
-    format!("  {ns:>9} {share:5.1} %  {class:<20} {:<24} {sure}: {}", line(&who), line(&cause.evidence))
+    format!("  {ns:>9} {share:5.1} %  {class:<20} {:<26} {sure}", crate::clean::clip(&line(&who), 26))
 }
 
 fn list(out: &mut String, title: &str, lines: &[&str]) {

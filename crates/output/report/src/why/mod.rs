@@ -14,7 +14,7 @@ pub use text::timeline_text;
 
 use crate::number::{percent, plural};
 use crate::words::{self, causes};
-use punctual_model::{Class, Explained, Recording, Timeline, Victim};
+use punctual_model::{Cause, Class, Explained, Recording, Timeline, Verdict, Victim};
 use punctual_units::Arrange;
 
 pub(crate) struct Late<'a> {
@@ -46,28 +46,43 @@ fn of<'a>(recording: &Recording, explained: &'a [Explained]) -> Vec<Late<'a>> {
     all
 }
 
-/// Returns the sentence of the worst wakeup whose main cause contributed most to the total delay, and the shares of the
-/// causes in that delay (`None` if there is only one cause). Returns `None` if nothing is explained.
-pub(crate) fn dominant(late: &[Late]) -> Option<(String, Option<String>)> {
-    let worst = late.first()?;
-    let (shares, _) = shares(late.iter().map(|late| late.victim));
-    let groups = by_culprit(late);
-    let most = shares.iter().find(|share| share.class != Class::Unaccounted);
-    let of = |share: &Share| groups.iter().find(|g| g.class == share.class && g.name == share.name);
-    let sentence = most.and_then(of).and_then(|group| group.late.first()).unwrap_or(&worst).sentence.clone();
-    // Policy and pid are left out here; the full text has them.
-    let short = |name: &str| name.split(" (").next().unwrap_or_default().to_owned();
-    let named: Vec<String> =
-        shares.iter().take(4).map(|share| format!("{} {}", short(&share.name), percent(share.share))).collect();
-    let all = plural(late.len() as u64, "explained wakeup", "explained wakeups");
-    Some((sentence, (shares.len() > 1).then(|| format!("{all}: {}.", named.join(", ")))))
+/// Returns the cause of the run's worst wakeup; if that wakeup is not explained, says so, followed by the cause of the
+/// worst explained one. Returns `None` if nothing is explained.
+pub(crate) fn worst(recording: &Recording, verdict: &Verdict) -> Option<String> {
+    let late = of_run(recording);
+    let sentence = &late.first()?.sentence;
+    Some(match unexplained(recording, verdict, &late) {
+        None => sentence.clone(),
+        Some(unexplained) => format!("{unexplained}; the worst explained: {sentence}"),
+    })
 }
 
-/// Formats the dominant cause of the wakeups explained so far in one or two lines for a display.
+/// Says that the run's worst wakeup is not among the explained ones, if it is not.
+pub(crate) fn unexplained(recording: &Recording, verdict: &Verdict, late: &[Late]) -> Option<String> {
+    let explained = late.first().map_or(0, |first| first.latency_ns);
+    let worst = verdict.worst.as_ref().filter(|worst| worst.max_ns > explained)?;
+    let latency = words::latency(recording, Some(worst.max_ns));
+    let place = words::place(recording, &worst.phase, worst.cpu);
+    Some(format!("the worst {}, {latency} ({place}), is not explained", words::noun(recording)))
+}
+
+/// Returns the shares of the causes in the total delay of these wakeups; `None` if there is only one cause.
+pub(crate) fn main_shares(late: &[Late]) -> Option<String> {
+    // Threads of one name are combined: policy and pid are left out here; the full text has them.
+    let short = |cause: &Cause| causes::culprit(cause).split(" (").next().unwrap_or_default().to_owned();
+    let (shares, _) = shares_by(late.iter().map(|late| late.victim), short);
+    let named: Vec<String> =
+        shares.iter().take(4).map(|share| format!("{} {}", share.name, percent(share.share))).collect();
+    let all = plural(late.len() as u64, "explained wakeup", "explained wakeups");
+    (shares.len() > 1).then(|| format!("{all}: {}.", named.join(", ")))
+}
+
+/// Formats the cause of the worst wakeup explained so far, and the shares of all causes, in one or two lines for a
+/// display.
 pub fn causes_so_far(recording: &Recording, explained: &[Explained]) -> Vec<String> {
-    let lines = dominant(&of(recording, explained));
-    let lines = lines.into_iter().flat_map(|(sentence, shares)| [Some(format!("Cause so far: {sentence}")), shares]);
-    lines.flatten().map(|text| crate::clean::line(&text)).collect()
+    let late = of(recording, explained);
+    let worst = late.first().map(|late| format!("Worst explained: {}", late.sentence));
+    worst.into_iter().chain(main_shares(&late)).map(|text| crate::clean::line(&text)).collect()
 }
 
 pub(crate) struct Culprit<'a> {
@@ -110,11 +125,15 @@ const SHARES: usize = 6;
 
 /// Returns the share of each culprit in the delay of these wakeups, largest first, and the total delay.
 pub(crate) fn shares<'a>(victims: impl Iterator<Item = &'a Victim>) -> (Vec<Share>, u64) {
+    shares_by(victims, causes::culprit)
+}
+
+fn shares_by<'a>(victims: impl Iterator<Item = &'a Victim>, name: impl Fn(&Cause) -> String) -> (Vec<Share>, u64) {
     let mut all: Vec<Share> = Vec::new();
     let mut whole = 0u64;
     for cause in victims.flat_map(|victim| &victim.causes) {
         whole = whole.saturating_add(cause.ns);
-        let name = causes::culprit(cause);
+        let name = name(cause);
         match all.iter_mut().find(|share| share.class == cause.class && share.name == name) {
             Some(share) => share.ns = share.ns.saturating_add(cause.ns),
             None => all.push(Share { class: cause.class, name, ns: cause.ns, share: 0.0 }),

@@ -1,11 +1,11 @@
 mod grid;
 
-use super::{by_culprit, by_load, of_run, shares};
+use super::{by_culprit, by_load, of_run, shares, unexplained};
 use crate::number::{percent, plural};
 use crate::text::TextStyle;
 use crate::text::page::{Page, Tint};
 use crate::words::{self, causes};
-use punctual_model::{Recording, Timeline, Victim};
+use punctual_model::{Recording, Timeline, Verdict, Victim};
 use punctual_units::Nanos;
 
 /// Number of culprits and parts of a delay shown; the HTML page shows all.
@@ -13,12 +13,15 @@ const MOST: usize = 5;
 
 /// Prints the section "Why" of a run's text report: a sentence about the worst wakeup that each culprit caused, and the
 /// composition of the delay under each load.
-pub fn section(page: &mut Page, recording: &Recording) {
+pub fn section(page: &mut Page, recording: &Recording, verdict: &Verdict) {
     let all = of_run(recording);
     if all.is_empty() {
         return;
     }
     page.heading("Why");
+    if let Some(unexplained) = unexplained(recording, verdict, &all) {
+        page.tagged("  ", Tint::Plain, &words::stopped(&words::capital(&unexplained)));
+    }
     let groups = by_culprit(&all);
     for group in groups.iter().take(MOST) {
         if let Some(worst) = group.late.first() {

@@ -58,13 +58,13 @@ fn noun(claim: &Claim) -> &'static str {
 }
 
 /// Formats the stalls for which a bound holds:
-/// `; if each disturbance delays only one period (4.1e-5 for 10 ms, 1.9e-4 for 50 ms)`.
+/// `; if each disturbance delays only one period (P ≤ 4.1e-5 if up to 10 ms, 1.9e-4 if up to 50 ms)`.
 fn stalls(claim: &Claim, cell: &CellJudgement) -> String {
     let Some((one, longer)) = cell.bounds.split_first() else { return String::new() };
-    let of = |b: &StallBound| format!("{} for {}", at_most(b.upper), b.stall_ns);
+    let of = |b: &StallBound| format!("{} if up to {}", at_most(b.upper), b.stall_ns);
     if claim.stall.is_some_and(|stall| stall > one.stall_ns) {
         let others: Vec<String> = cell.bounds.iter().filter(|b| Some(b.stall_ns) != claim.stall).map(of).collect();
-        return format!("; if no disturbance makes releases late for longer than declared ({})", others.join(", "));
+        return format!("; if no disturbance makes releases late for longer than declared (P ≤ {})", others.join(", "));
     }
     let at = match claim.quantity {
         Quantity::Exceedance { .. } | Quantity::MissedShare(_) => {
@@ -81,7 +81,7 @@ fn stalls(claim: &Claim, cell: &CellJudgement) -> String {
         }
     };
     let longer: Vec<String> = longer.iter().map(of).collect();
-    if longer.is_empty() { format!("; {at}") } else { format!("; {at} ({})", longer.join(", ")) }
+    if longer.is_empty() { format!("; {at}") } else { format!("; {at} (P ≤ {})", longer.join(", ")) }
 }
 
 fn episodes(cell: &CellJudgement) -> String {

@@ -64,9 +64,10 @@ fn clustering(cell: &CellJudgement) -> Option<String> {
         ClusterNote::Estimated { theta, from } if theta >= 0.995 => {
             Some(format!("The worst {} do not cluster (θ̂ 1.00).", count(from)))
         }
-        ClusterNote::Estimated { theta, from } => {
-            Some(format!("They cluster (θ̂ {theta:.2}, from the worst {}).", count(from)))
-        }
+        ClusterNote::Estimated { theta, from } => Some(format!(
+            "The worst {} cluster (extremal index θ̂ {theta:.2}; 1 if they were independent).",
+            count(from)
+        )),
         ClusterNote::TooFew { from: 0 } => None,
         ClusterNote::TooFew { from } => {
             Some(format!("Too few late wakeups ({}) to determine whether they cluster.", count(from)))

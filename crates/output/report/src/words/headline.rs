@@ -54,7 +54,9 @@ fn passed(recording: &Recording, verdict: &Verdict) -> String {
         Some(w) => format!("worst {} ({})", latency(recording, Some(w.max_ns)), place(recording, &w.phase, w.cpu)),
         None => "worst unknown".into(),
     };
-    let missed = verdict.skipped.map_or("missed periods unknown".into(), |n| format!("missed {}", count(n)));
+    let missed = verdict
+        .skipped
+        .map_or("missed periods unknown".into(), |n| format!("{} missed", plural(n, "period", "periods")));
     let only_missed = verdict.claims.iter().all(|c| c.claim.quantity == Quantity::NoneMissed);
     if verdict.claims.is_empty() {
         return format!("nothing was claimed; {all} {noun}s, {worst}, {missed}");
@@ -169,7 +171,11 @@ pub(super) fn distinct<'a>(recording: &Recording, verdict: &'a Verdict) -> Vec<&
 }
 
 pub(crate) fn problem_sentence(recording: &Recording, phase: Option<&str>, problem: &Problem) -> String {
-    let name = phase.map(|id| place_of(recording, id));
+    self::problem(phase.map(|id| place_of(recording, id)), problem)
+}
+
+/// Formats a problem; `name` is the phase that has it.
+pub(crate) fn problem(name: Option<String>, problem: &Problem) -> String {
     let text = problem.text.trim_end_matches(['.', ' ']);
     let what = match (problem.kind, name) {
         (ProblemKind::LoadDidNotRun, Some(name)) => format!("the `{name}` load did not run"),

@@ -19,8 +19,8 @@ mod warnings;
 
 pub use claims::claim;
 pub use evidence::evidence;
-pub(crate) use headline::place_of;
 pub use headline::{Headline, headline, is_mere_measurement, word};
+pub(crate) use headline::{place_of, problem};
 pub use imported::lost;
 pub use limits::cannot_say;
 pub use maxima::maxima;

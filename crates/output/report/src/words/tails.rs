@@ -64,10 +64,14 @@ fn reason(reason: &TailRefusal, what: &str) -> String {
                 plural(from, &format!("late {what} is"), &format!("late {what}s are"))
             )
         }
-        TailRefusal::FewThresholds { thresholds } => format!(
-            "{} 100 later {what}s and a fit; 5 are required",
-            plural(thresholds, "threshold has", "thresholds have")
-        ),
+        TailRefusal::FewThresholds { thresholds } => {
+            let few = if thresholds == 0 {
+                "no threshold has".into()
+            } else {
+                plural(thresholds, "threshold has", "thresholds have")
+            };
+            format!("{few} 100 later {what}s and a fit; 5 are required")
+        }
         TailRefusal::ShapeUnstable { at_most, at_least } => {
             format!(
                 "its shape changes with the threshold (ξ at most {at_most:.2} above one threshold, at least {at_least:.2} above another)"
@@ -81,7 +85,7 @@ fn reason(reason: &TailRefusal, what: &str) -> String {
             format!("the fit gives a level of at most {}, but {} was observed", ns(upper_ns), Nanos(observed_ns))
         }
         TailRefusal::TooFar { decades } => format!("it is {decades:.1} decades beyond the data; at most 2 are allowed"),
-        TailRefusal::Unbounded => "its interval is unbounded".into(),
+        TailRefusal::Unbounded => "its confidence interval is unbounded".into(),
         TailRefusal::NotPossible => "there are too few samples".into(),
     }
 }

@@ -3,7 +3,7 @@
 use super::headline::{distinct, gravest, problem_sentence};
 use super::{capital, imported, stopped};
 use crate::figures::recorded_ns;
-use crate::number::plural;
+use crate::number::{percent, plural};
 use punctual_model::{EndedBy, Outcome, Problem, ProblemKind, Recording, Verdict, VirtualControl};
 use punctual_units::{Nanos, Policy};
 
@@ -17,6 +17,7 @@ pub fn warnings(recording: &Recording, verdict: &Verdict) -> Vec<String> {
     all.extend(imported::grave(recording));
     all.extend(ordinary_threads(recording));
     all.extend(incomplete(recording));
+    all.extend(not_idle(recording));
     all.extend(
         recording.application.iter().flat_map(|application| &application.notes).map(|note| stopped(&capital(note))),
     );
@@ -85,6 +86,16 @@ fn ordinary_threads(recording: &Recording) -> Option<String> {
         "{which} measured thread was an ordinary one ({policy}): it waits for other programs, and its latency says \
          little about a real-time thread's."
     ))
+}
+
+/// Reports that something else ran during the phase without a load.
+fn not_idle(recording: &Recording) -> Option<String> {
+    /// What services of an idle machine use is less.
+    const MUCH: f64 = 0.1;
+    let most = recording.run.phases.iter().filter_map(|phase| phase.busy_with_others).reduce(f64::max)?;
+    (most >= MUCH).then(|| {
+        format!("While idle, other programs used {} of the measured CPUs' time: `idle` was not idle.", percent(most))
+    })
 }
 
 fn incomplete(recording: &Recording) -> Option<String> {

@@ -2,7 +2,8 @@
 
 use punctual_model::{
     Against, Blur, BootsNeeded, BootsRecipe, CauseShare, Class, Comparison, ComparisonDrawings, ComparisonRow,
-    Conclusion, Covariate, Group, Known, Ratio, SampleUnit, Sampled, Scatter, Unlike, UnlikeKind, VirtualTime,
+    Conclusion, Covariate, DoubtfulRun, Group, Known, Outcome, Problem, ProblemKind, Ratio, SampleUnit, Sampled,
+    Scatter, Unlike, UnlikeKind, VirtualTime,
 };
 use punctual_report::{
     Decision, SUMMARY_LINES, TextStyle, comparison_html, comparison_json, comparison_summary, comparison_text,
@@ -124,6 +125,7 @@ pub fn comparison() -> Comparison {
             tests: 6,
             needed: vec![BootsNeeded { difference: 0.1, boots: 7 }, BootsNeeded { difference: 0.2, boots: 6 }],
         }],
+        one_boot: false,
         unknown_boots: vec!["a.csv".into(), "b.csv".into()],
         began_alike: vec![false],
         virtual_time: Some(VirtualTime {
@@ -142,8 +144,41 @@ pub fn comparison() -> Comparison {
         causes: vec![vec![cause(Class::HigherPriority, Some("multipathd")), cause(Class::IdleExit, None)], Vec::new()],
         left_out: vec!["network".into()],
         problems: vec!["out/b/boot-1: the `io` load did not run".into()],
+        doubtful: vec![DoubtfulRun {
+            run: "out/b/boot-2".into(),
+            outcome: Outcome::Inconclusive,
+            problems: vec![Problem {
+                kind: ProblemKind::MachineChanged,
+                text: "PID 88 (`punctual measure`) also measured on CPU 0-1".into(),
+            }],
+        }],
         not_known: Vec::new(),
     }
+}
+
+/// Two runs of one boot, without a verdict.
+fn of_one_boot() -> Comparison {
+    let mut p99 = row("all loads", "p99", &[61_400.0], &[177_000.0], ratio(2.88, None), Conclusion::TooFew);
+    (p99.groups[0].lower, p99.groups[0].upper) = (Some(57_000.0), Some(70_000.0));
+    p99.groups[1].lower = Some(140_000.0);
+    let worst = row("all loads", "max", &[1_650_000.0], &[3_160_000.0], ratio(1.91, None), Conclusion::TooFew);
+    let group = |name: &str| Group { runs: 1, boots: vec![name.into()], folder: Some(name.into()), ..group(name) };
+    Comparison {
+        groups: vec![group("a"), group("a2")],
+        one_boot: true,
+        unknown_boots: Vec::new(),
+        virtual_time: None,
+        rows: vec![worst, p99],
+        problems: Vec::new(),
+        unlike: Vec::new(),
+        ..comparison()
+    }
+}
+
+#[test]
+fn two_runs_of_one_boot_have_a_change_and_no_verdict() {
+    let text = comparison_summary(&of_one_boot(), Decision::NotJudged, "punctual compare a a2", TextStyle::default());
+    golden("tests/golden/comparison-one-boot.txt", &text);
 }
 
 pub fn drawings() -> ComparisonDrawings {
@@ -184,7 +219,7 @@ fn sentences_say_which_way_and_how_sure() {
     for text in [
         "shows no difference between",
         "98 % lower [96 %, 99 % at 95 %] with 6.12 <stock> than with 6.12-rt (7.10 µs instead of 443 µs)",
-        "No verdict on one more figure in the table: the boot of each run is not recorded.",
+        "No verdict on one figure in the table: the boot of each run is not recorded.",
         "Unknown for 6.12-rt and 6.12 <stock>, and not compared: the worst wakeup under `timers`",
         "are worth 5 and 6 independent ones",
         "The difference is mostly thermal (87 % of it): from 78 °C on, values are 29 % higher with either",
@@ -196,7 +231,7 @@ fn sentences_say_which_way_and_how_sure() {
     ] {
         assert!(any(text), "{text} is not in {all:#?}");
     }
-    assert!(said(0).contains("% lower") && all.last().unwrap().as_str().unwrap().contains("one more figure"));
+    assert!(said(0).contains("% lower") && all.last().unwrap().as_str().unwrap().contains("on one figure"));
     assert_eq!(value["clock"], "virtual");
     let limits: Vec<&str> = value["cannot_say"].as_array().unwrap().iter().map(|s| s.as_str().unwrap()).collect();
     let boots = "Boots of one group spread by 3.1 % in the worst wakeup over all loads: to show a difference in four of five \

@@ -200,8 +200,19 @@ fn only_the_claim_on_misses_needs_no_figures() {
     let (recording, _) = runs::good();
     let verdict = runs::verdict(&recording, &["missed = 0"]);
     let headline = words::headline(&recording, &verdict);
-    let said = "every wakeup in 480,000 was on time: worst 66.7 µs (CPU 3 under `all`), missed 0; not refuted";
+    let said = "every wakeup in 480,000 was on time: worst 66.7 µs (CPU 3 under `all`), 0 periods missed; not refuted";
     assert!(headline.sentence.starts_with(said), "{}", headline.sentence);
+}
+
+#[test]
+fn other_programs_during_idle_are_a_warning() {
+    let (mut recording, verdict) = runs::good();
+    for (share, is_said) in [(0.37, true), (0.02, false)] {
+        recording.run.phases[0].busy_with_others = Some(share);
+        let summary = summary(&recording, &verdict, Place::default(), TextStyle { color: false, width: 1_000 });
+        let said = "! While idle, other programs used 37 % of the measured CPUs' time: `idle` was not idle.";
+        assert_eq!(summary.contains(said), is_said, "{summary}");
+    }
 }
 
 #[test]

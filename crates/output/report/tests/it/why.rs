@@ -1,9 +1,10 @@
 use proptest::prelude::*;
-use punctual_model::{Class, Explained, Explanation, Lane};
+use punctual_model::{Class, Explained, Explanation, Lane, Recording, Verdict};
 use punctual_report::{
-    SUMMARY_LINES, TextStyle, explanation_html, explanation_summary, html, json, text, timeline_text,
+    Place, SUMMARY_LINES, TextStyle, explanation_html, explanation_summary, html, json, summary, text, timeline_text,
 };
 use punctual_testing::runs;
+use punctual_units::Nanos;
 
 #[test]
 fn a_run_without_traces_says_nothing_of_it() {
@@ -33,6 +34,33 @@ fn the_cause_stands_below_the_verdict_and_the_worst_three_are_drawn() {
     assert!(why.contains(">T0 T1 T2<") && why.contains(">magnified<"), "{why}");
     assert!(why.contains("T2 it is woken (sched_waking), +82.9\u{a0}µs"), "{why}");
     assert!(why.contains("cyclictest (RT 80, pid 191) was due on CPU 1 at T0, was woken 82.9 µs later (T2) and ran"));
+}
+
+/// The first cause shown is that of the run's worst wakeup, or follows a note that this one is not explained.
+#[test]
+fn the_cause_is_that_of_the_worst_wakeup_of_the_run() {
+    let (mut recording, mut verdict) = runs::explained();
+    let style = TextStyle { color: false, width: 1_000 };
+    let all = |recording: &Recording, verdict: &Verdict| {
+        let summary = summary(recording, verdict, Place::default(), style);
+        let page = html(recording, verdict, "run").replace('\u{a0}', " ");
+        (summary, page, text(recording, verdict, style))
+    };
+    // The most frequent cause is another one.
+    recording.explained.retain(|line| line.latency_ns < 60_000_000);
+    let worst = recording.explained.iter().max_by_key(|line| line.latency_ns).unwrap().clone();
+    verdict.worst.as_mut().unwrap().max_ns = worst.latency_ns;
+    let said = worst.victim.verdict.split(" (").next().unwrap();
+    let (summary, page, full) = all(&recording, &verdict);
+    assert!(summary.contains("Cause  ") && summary.split("Cause  ").nth(1).unwrap().contains(said), "{summary}");
+    assert!(!(summary + &page + &full).contains("not explained"));
+    recording.explained.retain(|line| line.latency_ns < worst.latency_ns);
+    let (summary, page, full) = all(&recording, &verdict);
+    let note = format!("he worst wakeup, {} (CPU", Nanos(worst.latency_ns));
+    for text in [&summary, &page, &full] {
+        assert!(text.contains(&note) && text.contains("is not explained"), "{text}");
+    }
+    assert!(summary.contains("is not explained; the worst explained: "), "{summary}");
 }
 
 #[test]
@@ -82,7 +110,7 @@ fn a_summary_of_an_explanation_is_one_screen() {
         let style = TextStyle { color: false, width: 80 };
         let summary = explanation_summary(&explanation, &[], "trace.dat", style);
         assert!(summary.lines().count() <= SUMMARY_LINES, "{summary}");
-        assert!(summary.lines().rev().skip(1).all(|line| line.chars().count() <= 80), "{summary}");
+        assert!(summary.lines().all(|line| line.chars().count() <= 80 && !line.contains("\\n")), "{summary}");
         let groups = explanation.groups.clone();
         explanation.groups.extend(groups);
         explanation.victims.iter_mut().for_each(|victim| victim.verdict = victim.verdict.repeat(8));

@@ -180,6 +180,7 @@ mod tests {
             ("tcs=reliable", "tsc"),
             ("nozh=off", "nohz"),
             ("nvme_core.poll_queues=4", "nvme.poll_queues"),
+            ("mec=off", "mce"),
             ("nvme.default_ps_max_latency_us=0", "nvme_core.default_ps_max_latency_us"),
         ] {
             assert_eq!(meant(word, None), Some(name), "{word}");
@@ -212,6 +213,9 @@ mod tests {
             "kernel.sched_pelt_multiplier=4",
             "usbcore.autosuspend=-1",
             "nohlt",
+            "idl=1",
+            "tpm=off",
+            "usc=reliabl",
             "nosoftlockups",
             "hpet=disable",
             "kthread_cpu=0",

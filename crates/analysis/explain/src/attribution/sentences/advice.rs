@@ -76,7 +76,7 @@ pub(super) fn advice(cause: &Cause, cpu: Option<u32>) -> String {
         }
         Class::IrqsDisabled if cause.tid.is_none() => "`punctual explain --hardware` tells the two apart, and so does sched_stat_runtime if it was not recorded".into(),
         Class::IrqsDisabled | Class::PreemptionDisabled => {
-            "`punctual explain --live` or `--trace-events stacks` names the function, if the kernel supports it (docs/sections.md)".into()
+            "`punctual explain --live` or `--trace-events stacks` names the function, if the kernel supports it".into()
         }
         Class::Steal => "give the guest CPUs of its own (rule virt-guest)".into(),
         Class::MachineStall => "firmware (SMI) or the host of a guest: run the hwlat tracer, look at the host".into(),

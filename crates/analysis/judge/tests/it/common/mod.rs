@@ -59,6 +59,7 @@ pub fn add_phase(recording: &mut Recording, load: &str, cpus: &[Vec<u64>]) {
         end_mono_ns: Some(1),
         planned_ns: Some(Nanos(1)),
         cpus: vec![],
+        busy_with_others: None,
         load_report: (load != "idle").then(|| load_report(load)),
         traced: None,
         rounds: Vec::new(),
