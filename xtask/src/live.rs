@@ -87,8 +87,10 @@ pub fn run(options: &Options) -> Result<(), String> {
             false => one(&test, &missing, &mut counts),
         }
     }
-    if names.is_empty() && at_most.is_none() {
-        compared(&mut counts);
+    match at_most {
+        None if names.is_empty() => compared(&mut counts),
+        None => {}
+        Some(_) => println!("not built with a time limit: the tests that compare with other implementations"),
     }
     ended(&counts)
 }

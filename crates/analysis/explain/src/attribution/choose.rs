@@ -27,12 +27,16 @@ pub(super) fn rank(victims: &Victims, tid: i32, comm: Option<Comm>, prio: Option
     let real_time = prio.is_some_and(|prio| prio < 100);
     match victims {
         // No program waits for the kernel's own stopper threads.
-        Victims::Measuring if comm.is_some_and(|comm| comm.as_bytes().starts_with(b"migration/")) => None,
+        Victims::Measuring if comm.is_some_and(is_stopper) => None,
         Victims::Measuring => real_time.then(|| usize::from(!comm.is_some_and(measures))),
         Victims::AllRealTime => real_time.then_some(0),
         Victims::Tid(wanted) => (tid == *wanted).then_some(0),
         Victims::Comm(wanted) => comm.is_some_and(|c| c.as_bytes() == wanted.as_bytes()).then_some(0),
     }
+}
+
+pub(super) fn is_stopper(comm: Comm) -> bool {
+    comm.as_bytes().starts_with(b"migration/")
 }
 
 fn measures(comm: Comm) -> bool {

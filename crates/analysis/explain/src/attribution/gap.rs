@@ -136,11 +136,14 @@ fn late(view: &View, piece: &Piece, place: Place, task: Option<Running>) -> Labe
             _ => Label::new(Class::Migration, Medium, Why::Ipi),
         };
     }
-    // Neither the fair server nor throttling lets another real-time thread run.
+    // The fair server runs no real-time thread. Throttling of a group of tasks lets those of other groups run: they are
+    // switched to, while a thread that was current already had not been chosen.
     let is_fair = view.prio(task).is_none_or(|prio| prio >= 100);
+    let is_of_another_group =
+        |label: Label| label.class == Class::RtThrottling && view.facts.rt_group_sched != Some(false) && piece.switched;
     match place.passed_over {
         Some(label) if label.class == Class::DeadlineBudget => return label,
-        Some(label) if is_fair => return label.of(task),
+        Some(label) if is_fair || is_of_another_group(label) => return label.of(task),
         _ => {}
     }
     if view.sends(task) {

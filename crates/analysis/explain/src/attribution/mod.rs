@@ -224,11 +224,8 @@ impl Attribution {
         if let Some(window) = window {
             self.woken_if_chosen(&window);
         }
-        // Without a wakeup of a real-time thread, all threads are followed.
-        let any = self.options.victims == Victims::Measuring && self.ranks.iter().take(2).all(|rank| rank.wakeups == 0);
-        let wanted = |tid, known: &tasks::Known| {
-            any || choose::rank(&self.options.victims, tid, known.comm, known.prio).is_some()
-        };
+        let wanted =
+            |tid, known: &tasks::Known| choose::rank(&self.options.victims, tid, known.comm, known.prio).is_some();
         let waits = self
             .machine
             .waits(info.format, wanted)
@@ -396,7 +393,13 @@ impl Attribution {
         let followed = wakeups > 0 || tracers.answer.is_some() || !analysed.is_empty();
         let mut notes = tracers::notes(machine, info, wakeups, followed, self.other);
         let worst = victims.first().map_or(0, |victim| victim.latency_ns);
-        let waits = self.waits.filter(|waits| waits.ns > worst.max(sentences::SWITCH));
+        // Without a wakeup of a real-time thread, all threads are followed.
+        let ordinary = || {
+            let wanted = |_, known: &tasks::Known| !known.comm.is_some_and(choose::is_stopper);
+            let window = machine.waits(info.format, wanted).filter(|_| fallback == 2)?;
+            Waiting::of(machine, &self.options.facts, window)
+        };
+        let waits = self.waits.or_else(ordinary).filter(|waits| waits.ns > worst.max(sentences::SWITCH));
         notes.extend(waits.iter().map(|waits| waits.text.clone()));
         notes.extend(tracers::left_on(&self.options.facts));
         let chosen_rank = |tid, known: &tasks::Known| choose::rank(&self.options.victims, tid, known.comm, known.prio);
@@ -444,7 +447,10 @@ impl Attribution {
         }
         let ordinary = self.options.victims == Victims::Measuring && fallback == 2;
         if let Some(first) = victims.first_mut().filter(|first| ordinary && wakeups > 0 && first.moments.is_some()) {
-            first.verdict.insert_str(0, "no whole wakeup of a real-time thread is in the trace; of others: ");
+            first.verdict.insert_str(
+                0,
+                "no whole wakeup of a real-time thread, apart from migration/N, is in the trace; of others: ",
+            );
         }
         let none = victims.is_empty();
         let asked = self.options.victims != Victims::Measuring;

@@ -38,10 +38,11 @@ pub(super) fn passed_over(view: &View, pieces: &[Piece]) -> Option<Label> {
     });
     let flags = low().any(|piece| piece.resched.is_some() || piece.resched_after.is_some());
     let ticking = low().count() >= 2 && total >= LEAST_WITHOUT_FLAGS;
-    // The fair server never leaves the CPU idle.
+    // The fair server never leaves the CPU idle. Since Linux 6.12, only kernels with CONFIG_RT_GROUP_SCHED throttle.
     let idle = low().any(|piece| piece.doing == Doing::Idle && piece.ns() >= LONGEST_IDLE_EXIT);
+    let may_throttle = view.facts.kernel.is_none() || view.facts.rt_group_sched == Some(true);
     let (class, known) = match which(&view.machine.seen, view.facts) {
-        (Class::FairServer, false) if idle => (Class::RtThrottling, false),
+        (Class::FairServer, false) if idle && may_throttle => (Class::RtThrottling, false),
         found => found,
     };
     match (chosen, flags) {

@@ -280,7 +280,7 @@ fn tracer(machine: &Machine, window: &Window, causes: &mut [Cause], latency_ns: 
         sentences::evidence(Why::Tracer).clone_into(&mut cause.evidence);
         cause.place = Some(format!("CPU {cpu} was recording a stack, {} at most", Nanos(ns)));
     } else if let Some(place) = cause.place.as_mut().filter(|_| ns * 5 > latency_ns) {
-        *place += &format!(" (CPU {cpu} was recording stacks for {} of the whole latency, at most)", Nanos(ns));
+        *place += &format!(" (at most {} of the latency was spent recording stacks on CPU {cpu})", Nanos(ns));
     }
 }
 

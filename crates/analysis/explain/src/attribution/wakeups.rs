@@ -12,10 +12,10 @@ const AGAIN: u64 = 1_000_000;
 
 impl Machine {
     /// Returns the wakeup, until now, of the thread that has waited longest among those that were woken and have not
-    /// run yet. In a trace.dat file the events of each CPU end at a time of their own, after which the thread may have
-    /// run; the other formats are merged when no event is recorded any more.
+    /// run yet. In a trace.dat file, and in the text that trace-cmd prints of it, the events of each CPU may end at a
+    /// time of their own, after which the thread may have run.
     pub fn waits(&self, format: Format, wanted: impl Fn(i32, &Known) -> bool) -> Option<Window> {
-        let is_apart = matches!(format, Format::TraceDat6 | Format::TraceDat7);
+        let is_apart = matches!(format, Format::TraceDat6 | Format::TraceDat7 | Format::TraceCmdReport);
         let waiting =
             self.tasks.iter().filter(|(tid, known)| *tid != 0 && wanted(*tid, known)).filter_map(|(tid, known)| {
                 let waking = known.waking.as_ref()?;

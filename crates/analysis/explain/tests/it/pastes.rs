@@ -470,7 +470,10 @@ fn a_gap_in_a_trace_with_missing_entries_belongs_to_no_function() {
     let said = first(&text(4));
     assert!(said.contains("most of it last traced in find_port ← uart_send"), "{said}");
     let said = first(&text(90));
-    assert!(said.contains("of which 1.10 ms has no lines (4 of 90 entries are present)"), "{said}");
+    assert!(
+        said.contains("of which 1.10 ms has no lines, where entries may be missing (4 of 90 entries are present)"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -482,7 +485,21 @@ fn an_ordinary_thread_that_still_waits_is_named_where_no_wakeup_of_a_real_time_t
                 prev_state=S ==> next_comm=kworker/0:4 next_pid=452 next_prio=120\n   kworker/0:4-452   [000] d....   61.377680: \
                 sched_stat_runtime: comm=kworker/0:4 pid=452 runtime=54703 [ns]\n";
     let said = first(text);
-    let expected = "no whole wakeup of a real-time thread is in the trace; of others: journal (nice 0, pid 136) was woken but had not run";
+    let expected = "no whole wakeup of a real-time thread, apart from migration/N, is in the trace; of others: journal (nice 0, pid 136) was woken but had not run";
     assert!(said.starts_with(expected), "{said}");
     assert!(said.contains("for 149 µs at least: irq/51-mmc0 (RT 50, pid 94)"), "{said}");
+}
+
+#[test]
+fn a_real_time_thread_that_still_waits_comes_before_an_ordinary_one() {
+    let text = "   <idle>-0   [000] d..2.  100.000000: sched_switch: prev_comm=swapper/0 prev_pid=0 prev_prio=120 prev_state=R ==> \
+                next_comm=irq/51-mmc0 next_pid=94 next_prio=40\n   irq/51-mmc0-94  [000] d..2.  100.000100: sched_wakeup: comm=journal pid=136 \
+                prio=120 target_cpu=000\n   irq/51-mmc0-94  [000] d.h2.  100.020000: sched_wakeup: comm=ctl pid=200 prio=45 \
+                target_cpu=000\n   irq/51-mmc0-94  [000] d..2.  100.025000: sched_stat_runtime: comm=irq/51-mmc0 pid=94 runtime=54703 [ns]\n";
+    let said = first(text);
+    assert!(
+        said.contains("ctl (RT 54, pid 200) was woken but had not run") && said.contains("for 5.00 ms at least"),
+        "{said}"
+    );
+    assert!(!said.contains("journal"), "{said}");
 }

@@ -28,7 +28,7 @@ fn where_no_real_time_thread_was_woken_another_is_followed() {
     let verdict = &found.victims[0].verdict;
     assert!(
         verdict.starts_with(
-            "no whole wakeup of a real-time thread is in the trace; of others: app (nice 0, pid 730) on CPU "
+            "no whole wakeup of a real-time thread, apart from migration/N, is in the trace; of others: app (nice 0, pid 730) on CPU "
         ),
         "{verdict}"
     );

@@ -236,6 +236,12 @@ fn what_leaves_the_cpu_idle_is_no_fair_server() {
         trace.switch(1, 4000, YES, "S", IDLE).tick("<idle>-0", 1, "d.h..", 30_000).switch(1, 54_000, IDLE, "R", CYCLIC);
     let causes = &trace.explained(Facts::default()).victims[0].causes;
     blames(&causes[0], Class::RtThrottling, None, Confidence::Suspected);
+    let newer = |rt_group_sched| {
+        let facts = Facts { kernel: Some("6.12.1".into()), rt_group_sched, ..Facts::default() };
+        let causes = trace.explained(facts).victims[0].causes.clone();
+        causes.into_iter().find(|cause| cause.tid == Some(60)).map(|cause| cause.class)
+    };
+    assert_eq!((newer(Some(true)), newer(None)), (Some(Class::RtThrottling), Some(Class::FairServer)));
     assert!(causes.iter().all(|cause| cause.class != Class::FairServer), "{causes:?}");
     let of = |tid: i32| causes.iter().find(|cause| cause.tid == Some(tid)).map(|cause| cause.class);
     assert_eq!(of(60), Some(Class::RtThrottling), "{causes:?}");

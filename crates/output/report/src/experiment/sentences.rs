@@ -97,8 +97,8 @@ fn held(experiment: &Experiment, repetition: &Repetition) -> Option<String> {
     let times = plural(count, "time", "times");
     let ended = repetition.held.iter().filter(|held| held.ends_at_period).count();
     let named = match (by, aside) {
-        (Some(by), _) if by.always && ended > 0 => {
-            format!("; {ended} of these times ended with a period of {}", line(&by.by))
+        (Some(by), _) if by.always && ended > 0 && ended >= quanta => {
+            format!("; {ended} of these times ended when a new period of {} began", line(&by.by))
         }
         (Some(by), Some(aside)) if quanta > 0 => {
             format!("; {quanta} of these times were {aside} long, as caused by {}", line(&by.by))

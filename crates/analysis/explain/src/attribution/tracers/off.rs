@@ -150,10 +150,13 @@ fn place(cpu: &Cpu, header: &LatencyHeader, latency: u64, restarted: bool, omitt
     if let Some(lock) = functions::lock(cpu, header) {
         return Some(lock);
     }
-    // Missing entries can be of that time.
+    // Entries of that time may be among the missing ones.
     if let Some((missing, (line, next))) = omitted.zip(functions::longest(cpu, latency)) {
         let gap = Nanos(next.t - line.t);
-        return Some(format!("of which {gap} has no lines ({missing}), after the one {}", functions::last(line)?));
+        return Some(format!(
+            "of which {gap} has no lines, where entries may be missing ({missing}), after the one {}",
+            functions::last(line)?
+        ));
     }
     let longest = cpu.sections.iter().max_by_key(|section| section.to - section.from);
     let longest = longest.filter(|section| (section.to - section.from) * 2 > latency);

@@ -317,13 +317,13 @@ fn threads(head: &str) -> String {
     let negative = negative.count();
     let worst = rows.filter_map(|row| Some((value(row, "Max:")?, value(row, "T:").unwrap_or(0)))).max();
     let worst = worst.map(|(us, thread)| format!(" (worst {us}, of thread {thread}")).unwrap_or_default();
-    // The sample that ended the run is not in the lines of the threads.
-    let by = head.lines().find_map(|line| value(line, "Break thread:"));
-    let by = by.map(|tid| format!(", of thread {tid}")).unwrap_or_default();
+    // The sample that ended a run of cyclicdeadline is not among those of its threads.
+    let by = head.lines().find_map(|line| value(line, "Break thread:")).filter(|_| tool == "cyclicdeadline");
+    let by = by.map(|tid| format!(", of the thread with TID {tid}")).unwrap_or_default();
     let stopped = head.lines().find_map(|line| value(line, "Break value:"));
     let stopped = match stopped {
         Some(at) if worst.is_empty() => format!(" (stopped at {at}{by})"),
-        Some(at) => format!("; stopped by {at}{by})"),
+        Some(at) => format!("; stopped at {at}{by})"),
         None if worst.is_empty() => String::new(),
         None => ")".to_owned(),
     };

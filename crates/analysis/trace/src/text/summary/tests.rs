@@ -68,7 +68,9 @@ fn tables_are_told_by_their_worst() {
     let deadline = "DEBUG: deadline thread 163\nT: 0 (163) I:1000 C: 36 Min: 1 Act: 11 Avg: 6 Max:      33\nT: 1 (164) I:1500 C: 24 Min: 1 Act: 4 Avg: 3 Max: 13\n\
                     # Break thread: 163\n# Break value: 51\n";
     assert!(
-        said(deadline).starts_with("the lines of cyclicdeadline (worst 33, of thread 0; stopped by 51, of thread 163)"),
+        said(deadline).starts_with(
+            "the lines of cyclicdeadline (worst 33, of thread 0; stopped at 51, of the thread with TID 163)"
+        ),
         "{}",
         said(deadline)
     );
@@ -442,12 +444,20 @@ fn statistics_are_told_by_their_longest_wait() {
         two.starts_with("schbench (wakeup latency: longest 15186 µs") && two.contains("of the last of several tables"),
         "{two}"
     );
-    let task = |wait: &str| {
+    let task = |row: &str| {
         format!(
-            "# cat /proc/77/sched\nwriter/1 (77, #threads: 1)\n-----\nse.exec_start     :   65.69\nse.statistics.wait_max  :  {wait}\n"
+            "# cat /proc/77/sched\nwriter/1 (77, #threads: 1)\n-----\nse.exec_start     :   65.69\n{row}\nprio    :   49\n"
         )
     };
-    let waited = said(&task("35.957879"));
+    let waited = said(&task("se.statistics.wait_max  :  35.957879"));
     assert!(waited.starts_with("/proc/77/sched of writer/1 (it waited 35.958 ms at most for a CPU"), "{waited}");
-    assert!(said(&task("0.000000")).contains("is 0 or not counted: kernel.sched_schedstats=1"));
+    let none = said(&task("wait_max  :  0.000000"));
+    assert!(none.contains("no wait of it is counted; those of real-time threads are not before Linux 5.16"), "{none}");
+    assert!(said(&task("nr_switches : 3")).contains("is not in this text; it is counted with CONFIG_SCHEDSTATS"));
+    let old = "Latency percentiles (usec)\n\t50.0000th: 61\n\t*99.0000th: 200\n\tmin=0, max=950\n";
+    assert!(
+        said(old).starts_with("schbench (wakeup latency: longest 950 µs, median 61 µs, 99th percentile 200 µs)"),
+        "{}",
+        said(old)
+    );
 }
