@@ -34,6 +34,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("measure", &["units", "uapi", "rt", "model"]),
     ("live", &["units", "uapi", "model", "measure"]),
     ("trace", &[]),
+    ("bound", &["units", "model", "trace"]),
     ("cycles", &["units"]),
     ("perf", &["units", "uapi"]),
     ("stacks", &[]),
