@@ -75,12 +75,14 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "stats",
             "check",
             "cycles",
+            "bound",
         ],
     ),
     (
         "cli",
         &[
             "archive",
+            "bound",
             "check",
             "clean",
             "units",

@@ -19,7 +19,8 @@ use crate::interrupts::{Interrupts, Source};
 use crate::longest::{Longest, Place, Places};
 use punctual_trace::{Context, Event, Flags, Kind, Symbol};
 
-/// An interrupt that begins this soon after interrupts were enabled is taken to have been pending, ns.
+/// An interrupt that begins this soon after interrupts were enabled, ns, and the time that an event takes, is taken to
+/// have been pending.
 const PENDING: u64 = 2000;
 /// Number of functions that enter interrupts; an architecture has a few.
 const ENTRIES: usize = 16;
@@ -86,6 +87,8 @@ pub(crate) struct Cpu {
     /// Resolution of the times, ns, by which every length may be too short.
     resolution: u64,
     last: Option<u64>,
+    /// Smallest distance of two events, ns: about the time that the kernel takes to record one.
+    shortest: Option<u64>,
     irqs_off: bool,
     preempt_off: bool,
     /// The idle task waits: preemption is disabled, and delays nothing.
@@ -110,6 +113,7 @@ impl Cpu {
         Cpu {
             resolution,
             last: None,
+            shortest: None,
             irqs_off: false,
             preempt_off: false,
             is_idle: false,
@@ -124,11 +128,19 @@ impl Cpu {
         }
     }
 
+    pub(crate) fn has_begun(&self) -> bool {
+        self.last.is_some()
+    }
+
     /// Follows an event of this CPU. Returns true if it ends a section.
     pub(crate) fn event(&mut self, event: &Event, flags: Flags, found: &mut Found) -> bool {
         let ended = self.ended;
-        if self.last.is_none() {
-            self.begin(event, flags);
+        match self.last {
+            None => self.begin(event, flags),
+            Some(last) => {
+                let distance = event.t_ns.saturating_sub(last);
+                self.shortest = Some(self.shortest.map_or(distance, |shortest| shortest.min(distance)));
+            }
         }
         if flags.context.is_some_and(|context| matches!(context, Context::Nmi | Context::NmiInHardirq)) {
             self.in_nmi(event, found);
@@ -285,7 +297,8 @@ impl Cpu {
             Kind::IrqDisable { caller, parent } if !self.irqs_off => {
                 self.irqs_off = true;
                 let pending = self.section.is_none() && !self.is_idle;
-                let ended = self.ended.filter(|ended| pending && t - ended <= PENDING);
+                let soon = PENDING + self.shortest.unwrap_or(0) + self.resolution;
+                let ended = self.ended.filter(|ended| pending && t - ended <= soon);
                 let in_section = self.section.is_some();
                 self.is_idle = false;
                 self.open(t, Place { function: caller.clone(), parent: parent.clone() });

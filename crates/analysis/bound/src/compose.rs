@@ -71,6 +71,7 @@ pub(crate) fn compose(cpu: u32, found: &Found, seen: Option<BoundSeen>, recorded
         interrupts,
         without: bound.and_then(|bound| without(found, parts, before_idle, bound)),
         seen,
+        timerlat_ns: None,
         sections: found.sections,
         uncertain: found.uncertain,
     }
@@ -128,7 +129,7 @@ fn function(place: &Place) -> Option<String> {
     };
     let function = name(&place.function)?;
     let is_lock = ["_raw_", "__raw_", "rt_spin_", "local_", "migrate_"].iter().any(|lock| function.starts_with(lock));
-    match name(&place.parent).filter(|parent| is_lock && !parent.starts_with("_stext")) {
+    match name(&place.parent).filter(|parent| is_lock && *parent != function && !parent.starts_with("_stext")) {
         Some(parent) => Some(format!("{parent} ({function})")),
         None => Some(function),
     }

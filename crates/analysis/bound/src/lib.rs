@@ -17,8 +17,8 @@ mod seen;
 
 use automaton::{Cpu, Found};
 use interrupts::Source as InterruptSource;
-use punctual_model::{LatencyBound, Outcome};
-use punctual_trace::{Damage, Event, Kind, Note, Source, TimeBase, TraceInfo};
+use punctual_model::{CpuBound, LatencyBound, Outcome};
+use punctual_trace::{Damage, Event, Kind, Note, Source, TimeBase, TimerlatContext, TraceInfo};
 use punctual_units::Nanos;
 use seen::Seen;
 use std::collections::{BTreeMap, BTreeSet};
@@ -59,8 +59,12 @@ pub struct Bounds {
 struct OfCpu {
     automaton: Cpu,
     found: Found,
+    /// Times of the first and the last event without an interruption.
+    first: u64,
     last: u64,
     recorded: u64,
+    /// Largest latency that the timerlat tracer measured in a thread.
+    timerlat: Option<u64>,
 }
 
 impl Bounds {
@@ -92,9 +96,19 @@ impl Bounds {
         let of_cpu = self.cpus.entry(event.cpu).or_insert_with(|| OfCpu {
             automaton: Cpu::new(resolution),
             found: Found::default(),
+            first: t,
             last: t,
             recorded: 0,
+            timerlat: None,
         });
+        if !of_cpu.automaton.has_begun() {
+            (of_cpu.first, of_cpu.last) = (t, t);
+        }
+        if let Kind::Timerlat { context: TimerlatContext::Thread, latency_ns, .. } = event.kind
+            && t.saturating_sub(latency_ns) >= of_cpu.first
+        {
+            of_cpu.timerlat = of_cpu.timerlat.max(Some(latency_ns));
+        }
         of_cpu.recorded += t.saturating_sub(of_cpu.last);
         of_cpu.last = t;
         if of_cpu.automaton.event(event, flags, &mut of_cpu.found) {
@@ -115,7 +129,7 @@ impl Bounds {
     fn lose(&mut self, cpu: u32) {
         self.seen.reset();
         // What was lost before the first event is not part of the recording.
-        if let Some(of_cpu) = self.cpus.get_mut(&cpu) {
+        if let Some(of_cpu) = self.cpus.get_mut(&cpu).filter(|of_cpu| of_cpu.automaton.has_begun()) {
             self.lost.insert(cpu);
             of_cpu.automaton = Cpu::new(self.resolution);
         }
@@ -148,7 +162,8 @@ impl Bounds {
         let mut problems = self.problems(info);
         let cpus: Vec<_> = if problems.is_empty() {
             let of = |(cpu, of_cpu): (&u32, &OfCpu)| {
-                compose::compose(*cpu, &of_cpu.found, self.seen.latest(*cpu), of_cpu.recorded)
+                let cpu = compose::compose(*cpu, &of_cpu.found, self.seen.latest(*cpu), of_cpu.recorded);
+                CpuBound { timerlat_ns: of_cpu.timerlat.map(Nanos), ..cpu }
             };
             self.cpus.iter().map(of).collect()
         } else {
@@ -172,6 +187,15 @@ impl Bounds {
                     seen.at_ns.as_secs_f64()
                 )),
                 _ => {}
+            }
+            if let (Some(bound), Some(timerlat)) = (cpu.bound_ns, cpu.timerlat_ns)
+                && timerlat > bound
+            {
+                problems.push(format!(
+                    "CPU {n}: timerlat measured {} ns, above the bound of {} ns: what the kernel does not see (idle states, firmware, a \
+                     hypervisor, the timer itself) is not in the bound",
+                    timerlat.0, bound.0
+                ));
             }
         }
         let worst = cpus.iter().filter(|_| problems.is_empty()).max_by_key(|cpu| cpu.bound_ns);

@@ -51,6 +51,9 @@ pub struct CpuBound {
     pub without: Option<BoundWithout>,
     /// The latest wakeup in the recording whose thread had the highest priority on this CPU.
     pub seen: Option<BoundSeen>,
+    /// Largest latency that the timerlat tracer measured in its thread on this CPU, from the expiry of its timer; null if
+    /// it did not run.
+    pub timerlat_ns: Option<Nanos>,
     /// Number of sections from which the parts are taken.
     pub sections: u64,
     /// Number of times that interrupts or preemption changed without an event; such a section is lengthened to the
