@@ -44,10 +44,10 @@ impl Seen {
         match &event.kind {
             Kind::SchedWaking { task, target_cpu: Some(cpu) } => self.wake(event.t_ns, task, *cpu),
             // A wakeup may choose another CPU than the thread's last one.
-            Kind::SchedWakeup { task, target_cpu: Some(cpu), .. } => {
-                if self.waking.get(&task.tid).is_some_and(|waking| waking.cpu != *cpu) {
-                    self.waking.remove(&task.tid);
-                }
+            Kind::SchedWakeup { task, target_cpu: Some(cpu), .. }
+                if self.waking.get(&task.tid).is_some_and(|waking| waking.cpu != *cpu) =>
+            {
+                self.waking.remove(&task.tid);
             }
             Kind::SchedMigrate { task, .. } | Kind::PiSetprio { task, .. } => {
                 self.waking.remove(&task.tid);

@@ -380,7 +380,7 @@ fn execution(seed: u64) -> (Vec<Event>, Vec<u64>) {
 #[test]
 fn no_wakeup_is_later_than_the_bound() {
     let (mut bounds, mut wakeups, mut ratios) = (0, 0, Vec::new());
-    for seed in 1..=1500 {
+    for seed in 1..=400 {
         let (events, latencies) = execution(seed);
         let bound = punctual_bound::bound(&mut source(&events), None);
         let Some(of_cpu) = bound.cpus.first() else { continue };
@@ -399,7 +399,7 @@ fn no_wakeup_is_later_than_the_bound() {
     }
     ratios.sort_by(f64::total_cmp);
     let median = ratios[ratios.len() / 2];
-    assert!(bounds > 1200 && wakeups > 50_000, "{bounds} bounds, {wakeups} wakeups");
+    assert!(bounds > 300 && wakeups > 10_000, "{bounds} bounds, {wakeups} wakeups");
     // A bound of any length would pass otherwise. The programs are random, so that the longest sections rarely meet.
     assert!(median < 6.0, "the median bound is {median:.2} times the worst wakeup");
 }
