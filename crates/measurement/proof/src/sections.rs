@@ -114,7 +114,7 @@ impl Recorder {
         written?;
         let bytes = file.finish()?.into_inner();
         let mut source = trace::open(Cursor::new(bytes), trace::Options::default()).map_err(std::io::Error::other)?;
-        while let Some(event) = source.next() {
+        for event in source.by_ref() {
             self.bounds.event(&event);
         }
         self.bounds.interrupted();
