@@ -62,7 +62,7 @@ fn the_bound_comes_first_and_its_composition_below() {
     let output = bound(&[recording.path().to_str().unwrap()]);
     let text = String::from_utf8(output.stdout).unwrap();
     assert_eq!(output.status.code(), Some(0), "{text}");
-    punctual_testing::golden(&PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden/bound.txt"), &text);
+    punctual_testing::golden(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden/bound.txt"), &text);
     assert!(text.lines().count() <= 22, "{text}");
 }
 
