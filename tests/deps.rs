@@ -34,6 +34,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("measure", &["units", "uapi", "rt", "model"]),
     ("live", &["units", "uapi", "model", "measure"]),
     ("trace", &[]),
+    ("bound", &["units", "model", "trace"]),
     ("cycles", &["units"]),
     ("perf", &["units", "uapi"]),
     ("stacks", &[]),
@@ -74,12 +75,14 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "stats",
             "check",
             "cycles",
+            "bound",
         ],
     ),
     (
         "cli",
         &[
             "archive",
+            "bound",
             "check",
             "clean",
             "units",

@@ -15,6 +15,7 @@ pub fn measuring(command: &Command) -> Option<Register> {
         Command::Cyclictest(args) if !args.words.iter().any(|word| word == "--help" || word == "-h") => None,
         Command::Events(args) if !args.list => None,
         Command::Sched(args) if !args.list && args.experiment.is_some() => None,
+        Command::Bound(args) if args.file.is_none() => args.cpus.clone(),
         Command::Selftest(_) | Command::Bench(_) => None,
         _ => return None,
     };

@@ -45,6 +45,7 @@ impl Needs {
                 Some(Needs { reads, files: files(&[&args.out]), ..Needs::default() })
             }
             Command::References(args) => Some(Needs { reads: args.files(), ..Needs::default() }),
+            Command::Bound(args) => Some(Needs { reads: vec![args.file.clone()?], ..Needs::default() }),
             // Without a file the command examines this machine.
             Command::Explain(args) if !args.hardware => {
                 let file = args.file.as_ref()?;

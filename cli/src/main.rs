@@ -12,6 +12,7 @@ mod audit;
 mod bench;
 #[cfg(test)]
 mod book;
+mod bound;
 mod check;
 mod compare;
 mod confine;
@@ -98,6 +99,7 @@ fn run(Arguments { owner, command }: Arguments, started: Nanos) -> ExitCode {
         Command::Prove(args) => prove::prove(&args, started),
         Command::Audit(args) => audit::audit(&args),
         Command::Check(args) => check::check(&args),
+        Command::Bound(args) => bound::bound(&args),
         Command::Tune(args) => tune::tune(&args, started),
         Command::Undo(args) => fix::undo(&args),
         Command::Snapshot(args) => audit::snapshot(&args),

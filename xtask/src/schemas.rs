@@ -53,6 +53,7 @@ const SCHEMAS: &[Row] = &[
     ("document-sched", made::<Document<ResultOrError<model::Experiment>>>),
     ("document-list", made::<Document<ResultOrError<model::Listing>>>),
     ("document-fleet", made::<Document<ResultOrError<model::Fleet>>>),
+    ("document-bound", made::<Document<ResultOrError<model::LatencyBound>>>),
     ("document-bench", made::<Document<ResultOrError<model::Bench>>>),
     ("document-compare", made::<Document<ResultOrError<report::ComparisonResult>>>),
     ("document-history", made::<Document<ResultOrError<report::HistoryResult>>>),

@@ -26,6 +26,7 @@ Measure and experiment:
   sched       Run scheduling experiments: when each thread ends, predicted and measured
   events      Run the event suite: periodic and interrupt-driven events, and whether any is lost
   lab         Boot kernels in QEMU, measure and compare them in virtual time, without a board
+  bound       Compose a bound on the scheduling latency from the longest sections that ran
   selftest    Inject known delays beside the measuring engine and check that it finds each
 
 Program:
@@ -99,6 +100,10 @@ pub const WATCH: &str = examples! {
 pub const CYCLICTEST: &str = examples! {
     "sudo punctual cyclictest -m -S -p90 -i200 -D10m -h400 -q"
     "sudo punctual cyclictest -t1 -p80 -i1000 -l100000"
+};
+pub const BOUND: &str = examples! {
+    "punctual bound trace.dat"
+    "sudo punctual bound --duration 1m --deadline 100us"
 };
 pub const SELFTEST: &str = examples! {
     "sudo punctual selftest"

@@ -5,6 +5,7 @@ pub mod help;
 
 use crate::audit::args::{AuditArgs, SnapshotArgs};
 use crate::bench::args::BenchCommand;
+use crate::bound::args::BoundArgs;
 use crate::check::args::CheckArgs;
 use crate::compare::args::CompareArgs;
 use crate::cyclictest::args::CyclictestArgs;
@@ -105,6 +106,10 @@ pub enum Command {
     /// of this machine now
     #[command(after_help = help::EXPLAIN)]
     Explain(ExplainArgs),
+    /// Compose a bound on the scheduling latency from the longest sections and interrupts of a recording, or of this
+    /// machine now
+    #[command(after_help = help::BOUND)]
+    Bound(BoundArgs),
     /// Compare two or more runs, kernels or other tools' files: what differs, and with what confidence
     Compare(CompareArgs),
     /// Track runs by machine, kernel and settings: shifts, and whether a run is worse than its baseline
@@ -186,6 +191,7 @@ impl Command {
             Command::Sched(_) | Command::Bench(_) => true,
             Command::Check(args) => args.explain.is_none() && !args.list,
             Command::Explain(args) => args.file.is_none(),
+            Command::Bound(args) => args.file.is_none(),
             _ => false,
         }
     }

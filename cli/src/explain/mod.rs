@@ -8,7 +8,7 @@ mod hardware;
 mod live;
 mod run;
 mod threads;
-mod trace;
+pub mod trace;
 
 pub use export::perfetto_of_run;
 

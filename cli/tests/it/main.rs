@@ -9,6 +9,7 @@ mod audit_files;
 mod bad_input;
 mod bench;
 mod book;
+mod bound;
 mod capabilities;
 mod check;
 mod claims;

@@ -7,6 +7,7 @@ mod app;
 mod attack;
 mod bench;
 mod boots;
+mod bounds;
 mod built;
 mod cases;
 mod chains;
@@ -65,6 +66,7 @@ enum Trial {
     Injected(injected::Wanted),
     Misconfigured(misconfigured::Wanted),
     Scarce(scarce::Wanted),
+    Bounds(bounds::Wanted),
     Sections(sections::Wanted),
     SideBySide(side_by_side::Wanted),
     Tune(tune::Wanted),
@@ -102,6 +104,7 @@ impl Trial {
             Trial::Corpus(wanted) => corpus::run(&wanted),
             Trial::Injected(wanted) => injected::run(&wanted),
             Trial::Scarce(wanted) => scarce::run(&wanted),
+            Trial::Bounds(wanted) => bounds::run(&wanted),
             Trial::Sections(wanted) => sections::run(&wanted),
             Trial::Misconfigured(wanted) => misconfigured::run(&wanted),
             Trial::SideBySide(wanted) => side_by_side::run(&wanted),

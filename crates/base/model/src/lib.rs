@@ -13,6 +13,7 @@ mod app_late;
 mod app_value;
 mod application;
 mod bench;
+mod bound;
 mod change;
 mod check;
 mod claim;
@@ -50,6 +51,7 @@ pub use bench::{
     BENCH_SCHEMA, Bench, BenchCheck, BenchDistribution, BenchFigure, BenchLog, BenchParts, BenchPlan, BenchRecord,
     BenchRepetition, BenchSettings, Beside, Conditions, NetworkSettings, NqueensMode, NqueensSettings,
 };
+pub use bound::{BoundInterrupt, BoundPart, BoundPlace, BoundSeen, BoundWithout, CpuBound, LatencyBound, PartKind};
 pub use change::{Argv, Back, Command, Draft, Edit, Step};
 pub use check::{Check, CheckCycles, CheckFinding, CheckFrame, CheckSource, CheckThread};
 pub use claim::{Claim, ClaimError, Quantity};

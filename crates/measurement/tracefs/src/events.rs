@@ -117,6 +117,35 @@ const STRAYS: &EventSet = &[
 /// They do not include wakeups.
 pub const INTERRUPTIONS: &EventSet = &joined::<{ INTERRUPTS.len() + STRAYS.len() }>(INTERRUPTS, STRAYS);
 
+/// Events that show when preemption or interrupts are disabled, what interrupts do, and what wakes (ADR 48). The first
+/// five are indispensable. Only kernels with CONFIG_PREEMPTIRQ_TRACEPOINTS have the system preemptirq.
+pub const SECTIONS: &EventSet = &[
+    ("preemptirq", "irq_disable"),
+    ("preemptirq", "irq_enable"),
+    ("preemptirq", "preempt_disable"),
+    ("preemptirq", "preempt_enable"),
+    ("sched", "sched_switch"),
+    ("sched", "sched_waking"),
+    ("sched", "sched_wakeup"),
+    ("sched", "sched_migrate_task"),
+    ("sched", "sched_pi_setprio"),
+    ("power", "cpu_idle"),
+    ("irq", "irq_handler_entry"),
+    ("ipi", "ipi_entry"),
+    ("nmi", "nmi_handler"),
+    ("irq_vectors", "local_timer_entry"),
+    ("irq_vectors", "reschedule_entry"),
+    ("irq_vectors", "call_function_entry"),
+    ("irq_vectors", "call_function_single_entry"),
+    ("irq_vectors", "irq_work_entry"),
+    ("irq_vectors", "x86_platform_ipi_entry"),
+    ("irq_vectors", "error_apic_entry"),
+    ("irq_vectors", "spurious_apic_entry"),
+    ("irq_vectors", "thermal_apic_entry"),
+    ("irq_vectors", "threshold_apic_entry"),
+    ("irq_vectors", "deferred_error_apic_entry"),
+];
+
 pub const SYSTEM_CALLS: &EventSet = &[("raw_syscalls", "sys_enter")];
 
 /// Events without which no wakeup can be explained.
@@ -128,7 +157,7 @@ mod tests {
 
     #[test]
     fn no_set_holds_an_event_twice_and_each_has_what_is_needed() {
-        for set in [MINIMAL, FULL, CYCLES, INTERRUPTIONS] {
+        for set in [MINIMAL, FULL, CYCLES, INTERRUPTIONS, SECTIONS] {
             assert!(set.iter().enumerate().all(|(n, event)| !set[..n].contains(event)));
         }
         for set in [MINIMAL, FULL] {

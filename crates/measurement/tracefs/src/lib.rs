@@ -20,7 +20,7 @@ mod mount;
 mod uprobe;
 
 pub use error::TracefsError;
-pub use events::{CYCLES, EventSet, FULL, INTERRUPTIONS, MINIMAL, SYSTEM_CALLS};
+pub use events::{CYCLES, EventSet, FULL, INTERRUPTIONS, MINIMAL, SECTIONS, SYSTEM_CALLS};
 pub use flight::{Cut, Flight, Kept};
 pub use instance::{Config, Instance, Statistics};
 pub use kallsyms::addresses;

@@ -15,6 +15,7 @@ mod bench;
 mod bounds;
 mod check;
 mod comparison;
+mod composed;
 mod csv;
 mod date;
 mod document;
@@ -48,6 +49,7 @@ pub use check::{CheckListing, check_html, check_text};
 pub use comparison::{
     ComparisonResult, Decision, comparison_html, comparison_json, comparison_summary, comparison_text,
 };
+pub use composed::latency_bound_text;
 pub use csv::csv;
 pub use date::{utc, utc_mail, utc_of};
 pub use document::{Document, ResultOrError, json_line, json_text, json_value};

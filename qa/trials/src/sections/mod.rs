@@ -75,6 +75,11 @@ pub fn module(release: &str, place: &Path) -> Result<PathBuf, String> {
     if !headers.is_dir() {
         return Err(format!("{} is missing: apt-get install linux-headers-{release}", headers.display()));
     }
+    module_of(&headers, place)
+}
+
+/// Builds the module in a directory for the kernel of these headers, or of this build.
+pub fn module_of(headers: &Path, place: &Path) -> Result<PathBuf, String> {
     let folder = place.join("module");
     let error = |e: std::io::Error| format!("{}: {e}", folder.display());
     fs::create_dir_all(&folder).map_err(error)?;

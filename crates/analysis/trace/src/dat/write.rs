@@ -69,13 +69,17 @@ pub struct DatFile<W> {
 }
 
 impl<W: Write + Seek> DatFile<W> {
-    /// Writes the head for `cpus` CPUs of this machine.
-    pub fn create(mut out: W, head: &DatHead, cpus: u32) -> io::Result<DatFile<W>> {
+    /// Writes the head for `cpus` CPUs of this machine, with room for [`symbols`].
+    pub fn create(out: W, head: &DatHead, cpus: u32) -> io::Result<DatFile<W>> {
+        DatFile::with_symbols(out, head, cpus, &symbols(&[]))
+    }
+
+    /// Writes the head with these symbols, in the format of /proc/kallsyms.
+    pub fn with_symbols(mut out: W, head: &DatHead, cpus: u32, symbols: &[u8]) -> io::Result<DatFile<W>> {
         let page = head.layout().page;
         let mut bytes = head.front();
-        let symbols = symbols(&[]);
         bytes.u32(symbols.len() as u32);
-        bytes.raw(&symbols);
+        bytes.raw(symbols);
         // Printk formats and task names are omitted: the recorded events contain their names.
         bytes.u32(0);
         bytes.sized(&[]);

@@ -86,11 +86,10 @@ const ROWS: &[(&str, &[&str], Make)] = &[
     ("nmi_handler", &["handler", "delta_ns", "handled"], |f| {
         Some(Kind::NmiHandler { handler: f.symbol(0), delta_ns: f.i64(1)?, handled: f.i32(2) })
     }),
-    // The fields of these events are offsets from the kernel's _stext, which the trace lacks, so symbols are unknown.
-    ("preempt_disable", &[], |_| Some(Kind::PreemptDisable { caller: None, parent: None })),
-    ("preempt_enable", &[], |_| Some(Kind::PreemptEnable { caller: None, parent: None })),
-    ("irq_disable", &[], |_| Some(Kind::IrqDisable { caller: None, parent: None })),
-    ("irq_enable", &[], |_| Some(Kind::IrqEnable { caller: None, parent: None })),
+    ("preempt_disable", OFFSETS, |f| Some(Kind::PreemptDisable { caller: f.offset(0), parent: f.offset(1) })),
+    ("preempt_enable", OFFSETS, |f| Some(Kind::PreemptEnable { caller: f.offset(0), parent: f.offset(1) })),
+    ("irq_disable", OFFSETS, |f| Some(Kind::IrqDisable { caller: f.offset(0), parent: f.offset(1) })),
+    ("irq_enable", OFFSETS, |f| Some(Kind::IrqEnable { caller: f.offset(0), parent: f.offset(1) })),
     ("page_fault_user", &["address"], |f| Some(Kind::PageFault { address: f.u64(0)?, user: true })),
     ("page_fault_kernel", &["address"], |f| Some(Kind::PageFault { address: f.u64(0)?, user: false })),
     ("contention_begin", &["lock_addr", "flags"], |f| Some(Kind::ContentionBegin { lock: f.u64(0)?, flags: f.u32(1) })),
@@ -142,6 +141,8 @@ const ROWS: &[(&str, &[&str], Make)] = &[
 ];
 
 const WAKE: &[&str] = &["comm", "pid", "prio", "target_cpu"];
+/// Places in the kernel, as offsets from its symbol _stext (include/trace/events/preemptirq.h).
+const OFFSETS: &[&str] = &["caller_offs", "parent_offs"];
 const STAT: &[&str] = &["comm", "pid", "delay"];
 const TRACER: &[&str] = &["prev_pid", "prev_prio", "prev_state", "next_pid", "next_prio", "next_cpu"];
 
@@ -296,6 +297,10 @@ impl Fields<'_> {
 
     fn symbol(&mut self, n: usize) -> Option<Symbol> {
         self.u64(n).map(|address| self.symbols.get(address))
+    }
+
+    fn offset(&mut self, n: usize) -> Option<Symbol> {
+        self.i64(n).map(|offset| self.symbols.at_offset(offset))
     }
 
     fn subject(&self) -> Option<Vector> {

@@ -22,6 +22,10 @@ pub struct Symbols {
     table: Vec<(u64, u32)>,
     names: Vec<u8>,
     known: HashMap<u64, Symbol>,
+    /// Address of `_stext`, from which some events count.
+    start: Option<u64>,
+    /// Names of offsets from `_stext` in unknown functions.
+    offsets: HashMap<i64, Symbol>,
     met: bool,
 }
 
@@ -43,6 +47,25 @@ impl Symbols {
         let symbol = self.find(address).map_or(Symbol::Address(address), Symbol::Name);
         if self.known.len() < KEPT {
             self.known.insert(address, symbol.clone());
+        }
+        symbol
+    }
+
+    /// Returns the function at an offset from `_stext`; `_stext+0x1234` if the function or `_stext` is unknown.
+    pub(crate) fn at_offset(&mut self, offset: i64) -> Symbol {
+        if let Some(start) = self.start
+            && let Symbol::Name(name) = self.get(start.wrapping_add_signed(offset))
+        {
+            return Symbol::Name(name);
+        }
+        self.met = true;
+        if let Some(known) = self.offsets.get(&offset) {
+            return known.clone();
+        }
+        let sign = if offset < 0 { '-' } else { '+' };
+        let symbol = Symbol::Name(Name::from(format!("_stext{sign}{:#x}", offset.unsigned_abs())));
+        if self.offsets.len() < KEPT {
+            self.offsets.insert(offset, symbol.clone());
         }
         symbol
     }
@@ -92,6 +115,9 @@ impl Symbols {
     }
 
     fn add(&mut self, address: u64, name: &[u8]) {
+        if name == b"_stext" {
+            self.start = Some(address);
+        }
         if self.table.len() < SYMBOLS && self.names.len() + name.len() < NAMES {
             self.table.push((address, self.names.len() as u32));
             self.names.extend_from_slice(name);
@@ -152,6 +178,17 @@ mod tests {
             Symbol::Name(name) => Some(name.to_string()),
             Symbol::Address(_) => None,
         }
+    }
+
+    #[test]
+    fn offsets_count_from_stext() {
+        let mut symbols = Symbols::default();
+        let known = |name: &str| Symbol::Name(Name::from(name));
+        assert_eq!((symbols.at_offset(0x110), symbols.at_offset(-16)), (known("_stext+0x110"), known("_stext-0x10")));
+        assert!(symbols.wanted());
+        symbols.load(TEXT.as_bytes());
+        assert_eq!((symbols.at_offset(0x110), symbols.at_offset(0x200)), (known("tick_nohz_handler"), known("weak")));
+        assert_eq!(symbols.at_offset(-16), known("_stext-0x10"));
     }
 
     struct Slow<'a>(&'a [u8]);
