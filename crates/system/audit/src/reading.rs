@@ -108,17 +108,14 @@ pub(crate) struct Item {
     /// The element that the value belongs to, if worth showing: `policy0`.
     pub label: String,
     pub value: Known,
+    /// True if it is unknown whether the element exists. Then its label is its text.
+    pub is_open: bool,
 }
 
 impl Item {
-    /// Returns true if a file that is not given decides whether the element exists. Its label is its text.
-    pub fn is_open(&self) -> bool {
-        !self.label.is_empty() && matches!(&self.value, Err(gap) if gap.is_not_given())
-    }
-
     fn show(&self) -> String {
         match &self.value {
-            Err(gap) if self.is_open() => format!("{} ({})", self.label, gap.describe()),
+            Err(gap) if self.is_open => format!("{} ({})", self.label, gap.describe()),
             value => show_one(value),
         }
     }
@@ -137,7 +134,12 @@ impl Many {
     }
 
     pub fn push(&mut self, label: impl Into<String>, value: Known) {
-        self.items.push(Item { label: label.into(), value });
+        self.items.push(Item { label: label.into(), value, is_open: false });
+    }
+
+    /// Adds an element that exists or not; the gap says what this depends on.
+    pub fn push_open(&mut self, text: String, gap: Gap) {
+        self.items.push(Item { label: text, value: Err(gap), is_open: true });
     }
 }
 
@@ -186,7 +188,7 @@ impl Many {
             return format!("{first} on each of {}", texts.len());
         }
         let labelled = |(item, text): (&Item, &String)| match item.label.as_str() {
-            _ if item.is_open() => text.clone(),
+            _ if item.is_open => text.clone(),
             "" => text.clone(),
             label => format!("{label} {text}"),
         };
@@ -195,5 +197,28 @@ impl Many {
             shown.push(format!("and {} more", self.items.len() - SHOWN));
         }
         if shown.is_empty() { "none".to_owned() } else { shown.join(", ") }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unread_values_of_elements_are_unknown_on_each() {
+        let mut many = Many::default();
+        for cpu in ["cpu2", "cpu3"] {
+            many.push(cpu, Err(Gap::new("/sys/x", Cause::NotGiven)));
+        }
+        assert_eq!(many.show(), "unknown on each of 2");
+        many.push("cpu4", Ok(Value::Number(1)));
+        assert_eq!(many.show(), "cpu2 unknown, cpu3 unknown, cpu4 1");
+    }
+
+    #[test]
+    fn elements_that_may_not_exist_have_the_reason() {
+        let mut many = Many::default();
+        many.push_open("a=1".to_owned(), Gap::new("whether [pi4] holds", Cause::NotGiven));
+        assert_eq!(many.show(), "a=1 (whether [pi4] holds was not given)");
     }
 }

@@ -148,8 +148,9 @@ mod tests {
     }
 
     fn many(values: Vec<Known>, missing: Option<Gap>) -> Reading {
-        let items = values.into_iter().map(|value| crate::reading::Item { label: String::new(), value }).collect();
-        Reading::Many(Many { items, missing })
+        let mut many = Many { items: Vec::new(), missing };
+        values.into_iter().for_each(|value| many.push("", value));
+        Reading::Many(many)
     }
 
     #[test]

@@ -98,7 +98,7 @@ fn unknown(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
         _ => {
             let shown = Reading::Many(many.clone()).show();
             let others: Vec<String> = others.iter().map(|word| scrub(word)).collect();
-            format!("of real-time guides: {shown}; others: {}", others.join(", "))
+            format!("named in real-time guides or misspelt: {shown}; not named there: {}", others.join(", "))
         }
     };
     notes.add("/dev/kmsg: unknown parameters", shown);

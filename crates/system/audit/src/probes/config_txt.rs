@@ -19,6 +19,8 @@ pub(super) const PROBES: &[Probe] = &[
     Probe { name: "pi-config", with: &[], reads: READS, run: |sight, _, notes| some(sight, notes, |_| true) },
     // Clocks and voltages above the stock values, and clocks whose stock value is unknown.
     Probe { name: "pi-clocks", with: &[], reads: READS, run: clocks },
+    // arm_freq=, if it is not the stock clock or the stock clock is unknown.
+    Probe { name: "pi-arm-clock-changed", with: &[], reads: READS, run: changed },
     // Lines that look like force_turbo= but do not set it.
     Probe {
         name: "pi-turbo-misspelt",
@@ -113,7 +115,7 @@ fn listed(lines: impl IntoIterator<Item = Line>, missing: Option<Gap>) -> Readin
     for Line { text, unless } in lines {
         match unless.as_str() {
             "" => many.push("", Ok(Value::Text(text))),
-            filters => many.push(text, Err(Gap::new(format!("whether {filters} holds"), Cause::NotGiven))),
+            filters => many.push_open(text, Gap::new(format!("whether {filters} holds"), Cause::NotGiven)),
         }
     }
     Reading::Many(many)
@@ -176,6 +178,19 @@ fn stock(found: &Found, key: &str) -> Option<u32> {
     Some(if is_boosted { 1800 } else { clock })
 }
 
+/// Returns the gap for what depends on the model, which is unknown.
+fn on_board(what: &str) -> Gap {
+    Gap::new(format!("the board model that decides {what}"), Cause::NotGiven)
+}
+
+/// Returns the gap for a clock that is neither set nor known from the model.
+fn of_board(found: &Found, clock: &str) -> Gap {
+    match found.model {
+        None => on_board(clock),
+        Some(_) => Gap::new(format!("{clock} of this board"), Cause::NotGiven),
+    }
+}
+
 fn clocks(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     match read(sight, notes) {
         Ok(found) => {
@@ -195,10 +210,22 @@ fn clocks(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
                 set.cloned().partition(|line| found.model.is_none() && line.unless.is_empty() && may_be_stock(line));
             let mut reading = listed(set, found.missing.clone());
             if let Reading::Many(many) = &mut reading {
-                let unknown = || Gap::new("the stock clock of this board", Cause::NotGiven);
-                open.into_iter().for_each(|line| many.push(line.text, Err(unknown())));
+                let above = || on_board("the stock clock");
+                open.into_iter().for_each(|line| many.push_open(line.text, above()));
             }
             reading
+        }
+        Err(gap) => Reading::Many(Many::unknown(gap)),
+    }
+}
+
+fn changed(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
+    match read(sight, notes) {
+        Ok(found) => {
+            let usual = stock(&found, "arm_freq");
+            let is_other =
+                |line: &Line| line.key() == "arm_freq" && (usual.is_none() || line.value().parse().ok() != usual);
+            listed(found.lines.into_iter().filter(is_other), found.missing)
         }
         Err(gap) => Reading::Many(Many::unknown(gap)),
     }
@@ -239,7 +266,7 @@ fn constant(found: &Found) -> Result<&'static str, Gap> {
     match (mhz(found, "arm_freq_min")?, mhz(found, "arm_freq")?.or_else(|| stock(found, "arm_freq"))) {
         (Some(least), Some(most)) => Ok(if least >= most { "yes" } else { "no" }),
         (None, _) => Ok("no"),
-        (Some(_), None) => Err(Gap::new("the maximum clock of this board", Cause::NotGiven)),
+        (Some(_), None) => Err(of_board(found, "the maximum clock")),
     }
 }
 
@@ -270,7 +297,7 @@ fn core(found: &Found) -> Result<&'static str, Gap> {
         match (moved.map(|line| line.unless.as_str()), &found.model) {
             (Some(""), _) => {}
             (Some(unless), _) => return Err(Gap::new(format!("whether {unless} holds"), Cause::NotGiven)),
-            (None, None) => return Err(Gap::new("the model of this board", Cause::NotGiven)),
+            (None, None) => return Err(on_board("the primary UART")),
             (None, Some(model)) if is_mini(model) => return Ok("uart"),
             (None, Some(_)) => {}
         }
@@ -283,7 +310,7 @@ fn core(found: &Found) -> Result<&'static str, Gap> {
     let (least, most) = (least.or(stock_least), most.or_else(|| stock(found, "core_freq")));
     match least.zip(most) {
         Some((least, most)) => Ok(if least >= most { "limits" } else { "no" }),
-        None => Err(Gap::new("the core clock of this board", Cause::NotGiven)),
+        None => Err(of_board(found, "the core clock")),
     }
 }
 

@@ -26,7 +26,6 @@ const EXPENSIVE: &[&str] = &[
     "DEBUG_VM",
     "DEBUG_ENTRY",
     "DEBUG_PER_CPU_MAPS",
-    "DEBUG_PAGEALLOC_ENABLE_DEFAULT",
     "KASAN",
     "KCSAN",
     "KMSAN",
@@ -134,10 +133,13 @@ fn expensive(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
         Some("off") => false,
         _ => !is_on("DEBUG_KMEMLEAK_DEFAULT_OFF"),
     };
-    let enabled = |name| given(name).and_then(|value| values::boolean(&value)) == Some(true);
     // Boot parameters enable these since Linux 3.19 (commit 031bc5743f15) and 4.6 (commit 8823b1dbc05f).
-    let pages = is_before(sight, (3, 19)) || enabled("debug_pagealloc");
-    let poison = is_before(sight, (4, 6)) || enabled("page_poison");
+    let pages = match given("debug_pagealloc").and_then(|value| values::boolean(&value)) {
+        Some(is_enabled) => is_enabled,
+        None => is_before(sight, (3, 19)) || is_on("DEBUG_PAGEALLOC_ENABLE_DEFAULT"),
+    };
+    let poison =
+        is_before(sight, (4, 6)) || given("page_poison").and_then(|value| values::boolean(&value)) == Some(true);
     for (name, runs) in [("DEBUG_KMEMLEAK", leaks), ("DEBUG_PAGEALLOC", pages), ("PAGE_POISONING", poison)] {
         if runs && is_on(name) {
             many.push("", Ok(Value::Text(name.to_owned())));

@@ -1,7 +1,7 @@
 use super::{CPU_SET_READS, Probe, With};
 use crate::Profile;
 use crate::interrupts::{INTERRUPTS, Interrupts, Row};
-use crate::reading::{Cause, Gap, Item, Many, Reading, Value};
+use crate::reading::{Cause, Gap, Many, Reading, Value};
 use crate::rule::Set;
 use crate::sight::{Notes, Sight};
 use crate::tasks::{READS as TASKS, Task};
@@ -37,8 +37,9 @@ fn gap(gap: Gap, notes: &mut Notes) -> Reading {
 }
 
 fn items(items: Vec<(String, Value)>, source: &str, notes: &mut Notes) -> Reading {
-    let items = items.into_iter().map(|(label, value)| Item { label, value: Ok(value) }).collect();
-    let reading = Reading::Many(Many { items, missing: None });
+    let mut many = Many::default();
+    items.into_iter().for_each(|(label, value)| many.push(label, Ok(value)));
+    let reading = Reading::Many(many);
     notes.add(source, reading.show());
     reading
 }

@@ -29,7 +29,7 @@ impl Sight<'_> {
                 let rest = last.items.into_iter().map(|item| {
                     let old = first.items.iter().find(|old| old.label == item.label).map(|old| old.value.clone());
                     let gap = || Err(Gap::new(&item.label, Cause::Garbled("value at the window's beginning")));
-                    Item { value: difference(old.unwrap_or_else(gap), item.value), label: item.label }
+                    Item { value: difference(old.unwrap_or_else(gap), item.value.clone()), ..item }
                 });
                 Reading::Many(Many { items: rest.collect(), missing: first.missing.or(last.missing) })
             }
@@ -144,10 +144,9 @@ impl Sight<'_> {
     }
 }
 
-/// Returns an element's value. If the file that decides whether the element exists was not given, returns the value
-/// that the element would have.
+/// Returns an element's value. If it is unknown whether the element exists, returns the value that it would have.
 fn would_be(item: &Item) -> Known {
-    if item.is_open() { Ok(Value::Text(item.label.clone())) } else { item.value.clone() }
+    if item.is_open { Ok(Value::Text(item.label.clone())) } else { item.value.clone() }
 }
 
 fn cut(name: &str) -> String {

@@ -47,9 +47,13 @@ impl Sight<'_> {
         }
         match self.config() {
             Ok(config) => {
-                let gap = many.missing.as_ref().map(|gap| format!(" known; {}", gap.describe())).unwrap_or_default();
                 let shown = Reading::Many(many.clone()).show();
-                notes.add(config.path(), format!("on: {shown}{gap}; of {}", options.join(" ")));
+                let of = options.join(" ");
+                let note = match &many.missing {
+                    None => format!("on, of {of}: {shown}"),
+                    Some(gap) => format!("known to be on, of {of}: {shown}; {}", gap.describe()),
+                };
+                notes.add(config.path(), note);
             }
             Err(error) => notes.add("kernel configuration", error.to_string()),
         }

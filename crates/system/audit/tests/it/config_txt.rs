@@ -70,9 +70,10 @@ fn what_is_no_overclocking_is_none() {
     expect("force_turbo=1\nover_voltage=0\n", None, "rpi-force-turbo", State::Pass, "");
     expect("force_turbo=1\nover_voltage=2\n", None, "rpi-force-turbo", State::Fail, "");
     // A Raspberry Pi 5 runs at 2400 MHz, the first 64-bit model at 900 MHz.
-    expect("arm_freq=2000\n", None, "rpi-overclock", State::Skip, "the stock clock of this board");
+    let asked = "given files: the board model that decides the stock clock";
+    expect("arm_freq=2000\n", None, "rpi-overclock", State::Skip, asked);
     expect("arm_freq=2500\n", None, "rpi-overclock", State::Info, "arm_freq=2500");
-    let open = "over_voltage=2, arm_freq=2000 (the stock clock of this board was not given)";
+    let open = "over_voltage=2, arm_freq=2000 (the board model that decides the stock clock was not given)";
     expect("over_voltage=2\narm_freq=2000\n", None, "rpi-overclock", State::Info, open);
     expect("arm_freq=900\narm_control=0x200\n", None, "rpi-overclock", State::Pass, "");
     expect("arm_freq=2400\ndtoverlay=disable-bt-pi5\n", None, "rpi-overclock", State::Pass, "");

@@ -148,14 +148,26 @@ fn is_config_txt_line(line: &str) -> bool {
 }
 
 /// Parameters of the base device tree that only boards with the BCM2712 have (boot/overlays/README of
-/// raspberrypi/firmware: "2712 only", "Pi5 only").
-const OF_2712: &[&str] = &["nvme", "rtc_bbat_vchg", "uart0_console"];
-const BEGIN_2712: &[&str] = &["pciex1", "fan_temp", "drm_fb0_rp1_", "drm_fb1_rp1_", "drm_fb2_rp1_"];
+/// raspberrypi/firmware: "2712 only", "Pi5 only"), and that published files for other boards do not set.
+const OF_2712: &[&str] = &["nvme", "rtc_bbat_vchg"];
+const BEGIN_2712: &[&str] = &["pciex1", "drm_fb0_rp1_", "drm_fb1_rp1_", "drm_fb2_rp1_"];
+
+/// Returns true for the section of a board without the BCM2712.
+fn is_section_of_other(line: &str) -> bool {
+    let name = line.strip_prefix('[').unwrap_or_default();
+    ["pi", "cm", "board-type="].iter().any(|begin| name.starts_with(begin))
+        && !["pi5]", "pi500]", "cm5]"].contains(&name)
+}
 
 /// Returns the board whose device tree, kernel, overlay or parameter the unconditional lines of a config.txt name;
 /// `None` if they name several processors or none (boot/ and boot/overlays of raspberrypi/firmware).
+///
+/// The firmware ignores a parameter that the board's device tree does not have, so parameters show nothing in a file
+/// for several boards. After `dtoverlay=NAME` a parameter may be that overlay's; an empty `dtoverlay=` ends this
+/// (raspberrypi/documentation, configuration/device-tree.adoc).
 pub(super) fn implied_model(text: &str) -> Option<&'static str> {
-    let mut is_conditional = false;
+    let is_for_several = lines(text).any(is_section_of_other);
+    let (mut is_conditional, mut is_of_overlay) = (false, false);
     let mut found: Vec<&str> = Vec::new();
     let is_2712 = |parameter: &str| {
         let name = parameter.split('=').next().unwrap_or_default().trim();
@@ -165,12 +177,16 @@ pub(super) fn implied_model(text: &str) -> Option<&'static str> {
         if line.starts_with('[') {
             is_conditional = line != "[all]";
         }
-        if let Some(list) = line.strip_prefix("dtparam=").filter(|_| !is_conditional) {
-            found.extend(list.split(',').any(is_2712).then_some(Given::PI_5));
+        let Some((name, list)) = line.split_once('=') else { continue };
+        if name == "dtoverlay" {
+            is_of_overlay = !list.is_empty() || (is_of_overlay && is_conditional);
         }
-        let Some((name, value)) = line.split_once('=').filter(|_| !is_conditional) else { continue };
-        let value = value.split(',').next().unwrap_or_default().trim_end_matches(".dtbo");
+        if is_conditional {
+            continue;
+        }
+        let value = list.split(',').next().unwrap_or_default().trim_end_matches(".dtbo");
         found.extend(match name {
+            "dtparam" if !is_of_overlay && !is_for_several && list.split(',').any(is_2712) => Some(Given::PI_5),
             "device_tree" if value.contains("bcm2712-rpi-cm5") => Some("Raspberry Pi Compute Module 5"),
             "device_tree" if value.contains("bcm2712-rpi-500") => Some("Raspberry Pi 500"),
             "device_tree" if value.contains("bcm2712") => Some(Given::PI_5),

@@ -152,7 +152,17 @@ fn the_names_of_its_files_tell_the_board() {
         ("kernel=kernel_2712.img\ndevice_tree=bcm2712-rpi-5-b.dtb\n", "Raspberry Pi 5"),
         ("dtoverlay=vc4-kms-v3d-pi5\n", "Raspberry Pi 5"),
         ("dtparam=audio=on,nvme\n", "Raspberry Pi 5"),
-        ("dtoverlay=vc4-kms-v3d\ndtparam=pciex1_gen=3\n", "Raspberry Pi 5"),
+        ("dtparam=pciex1_gen=3\ndtoverlay=vc4-kms-v3d\n", "Raspberry Pi 5"),
+        ("dtoverlay=vc4-kms-v3d\ndtoverlay=\ndtparam=pciex1_gen=3\n[cm5]\ndtparam=spi=on\n", "Raspberry Pi 5"),
+        // The overlay may have a parameter of this name.
+        ("dtoverlay=vc4-kms-v3d\ndtparam=pciex1_gen=3\n", Given::SOME_PI),
+        ("dtoverlay=a\n[pi4]\ndtoverlay=\n[all]\ndtparam=pciex1\n", Given::SOME_PI),
+        ("dtoverlay=pwm-gpio-fan\ndtparam=fan_temp0=50000\n", Given::SOME_PI),
+        ("dtparam=fan_temp0=50000\n", Given::SOME_PI),
+        // Other boards ignore the parameter.
+        ("[pi4]\narm_boost=1\n[all]\ndtparam=nvme\n", Given::SOME_PI),
+        ("dtparam=nvme\n[cm4]\notg_mode=1\n", Given::SOME_PI),
+        ("dtparam=uart0_console\n", Given::SOME_PI),
         ("device_tree=bcm2712-rpi-cm5.dtb\ndtparam=pciex1\n", "Raspberry Pi Compute Module 5"),
         ("[pi5]\ndtparam=nvme\n[all]\narm_freq=1\n", Given::SOME_PI),
         ("dtparam=nvme\ndtoverlay=vc4-kms-v3d-pi4\n", Given::SOME_PI),
