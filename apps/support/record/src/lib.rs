@@ -161,6 +161,7 @@ impl TaskRun {
             start_mono_ns: Some(self.taken.first.0),
             end_mono_ns: Some(at.0.max(self.taken.first.0)),
             planned_ns: None,
+            busy_with_others: None,
             cpus: vec![CpuResult {
                 cpu: self.cpu(),
                 tid: None,

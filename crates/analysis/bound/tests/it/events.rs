@@ -23,7 +23,7 @@ impl Source for Events {
 
 pub fn source(events: &[Event]) -> Events {
     let info = TraceInfo { resolution_ns: Some(1), ..TraceInfo::default() };
-    Events { events: events.to_vec().into_iter(), info }
+    Events { events: Vec::from(events).into_iter(), info }
 }
 
 /// What the kernel would record as flags of an event.

@@ -131,7 +131,7 @@ fn waiting_in_idle_is_no_section() {
     let of_cpu = &found.cpus[0];
     assert!(found.problems.is_empty() && found.bound_ns.unwrap() < Nanos(10_000), "{found:#?}");
     // The wakeup from idle, without its interrupt.
-    assert_eq!(part(of_cpu, PartKind::Psd), 1300.max(1200 - 200));
+    assert_eq!(part(of_cpu, PartKind::Psd), 1300);
     assert_eq!(of_cpu.seen.as_ref().map(|seen| seen.latency_ns), Some(Nanos(1000)));
     events.retain(|event| !matches!(event.kind, Kind::CpuIdle { .. }));
     let found = bound(&mut source(&events), None);
