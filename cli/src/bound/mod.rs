@@ -38,5 +38,7 @@ fn found(args: &BoundArgs) -> Result<(LatencyBound, Option<Sig>), Refusal> {
         buffer_kb: args.trace_buffer,
         deadline: args.deadline,
     };
-    Ok(sections(&options)?)
+    let (found, signal, left) = sections(&options)?;
+    left.iter().for_each(|text| message!("{text}"));
+    Ok((found, signal))
 }

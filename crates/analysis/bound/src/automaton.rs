@@ -132,9 +132,8 @@ impl Cpu {
         self.last.is_some()
     }
 
-    /// Follows an event of this CPU. Returns true if it ends a section.
-    pub(crate) fn event(&mut self, event: &Event, flags: Flags, found: &mut Found) -> bool {
-        let ended = self.ended;
+    /// Follows an event of this CPU.
+    pub(crate) fn event(&mut self, event: &Event, flags: Flags, found: &mut Found) {
         match self.last {
             None => self.begin(event, flags),
             Some(last) => {
@@ -153,7 +152,6 @@ impl Cpu {
             self.step(event, flags, found);
         }
         self.last = Some(event.t_ns);
-        self.ended != ended
     }
 
     /// Ends the section that is under way at the end of the recording.

@@ -7,7 +7,7 @@ use punctual_trace::Symbol;
 use punctual_units::Nanos;
 
 /// A bound above this is none, ns.
-const LIMIT: u64 = 1_000_000_000;
+pub(crate) const LIMIT: u64 = 1_000_000_000;
 
 /// Lengths of the parts, ns.
 #[derive(Clone, Copy, Debug)]

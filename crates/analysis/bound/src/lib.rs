@@ -32,6 +32,11 @@ const NEEDED: [&str; 5] = [
     "sched:sched_switch",
 ];
 
+/// Step of a clock up to which times count as exact, ns.
+const FINE: u64 = 100;
+/// Highest number of CPUs.
+const CPUS: usize = 8192;
+
 const RECORD: &str = "trace-cmd record -e preemptirq -e irq_vectors -e irq:irq_handler_entry -e ipi:ipi_entry -e nmi -e sched:sched_switch -e \
                       sched:sched_waking -e sched:sched_wakeup -e sched:sched_migrate_task -e sched:sched_pi_setprio -e power:cpu_idle";
 
@@ -51,8 +56,11 @@ pub struct Bounds {
     waits: u64,
     /// CPUs that lost events in the middle of the recording.
     lost: BTreeSet<u32>,
+    /// CPUs that must have events.
+    wanted: BTreeSet<u32>,
     last: Option<u64>,
-    recorded: u64,
+    /// Greatest common divisor of the distances between events, ns: the step of the clock, or a multiple of it.
+    step: u64,
 }
 
 #[derive(Debug)]
@@ -73,6 +81,11 @@ impl Bounds {
         Bounds { resolution: resolution_ns.saturating_sub(1), ..Bounds::default() }
     }
 
+    /// Requires events of these CPUs: a CPU without any has no bound.
+    pub fn want(&mut self, cpus: impl IntoIterator<Item = u32>) {
+        self.wanted.extend(cpus);
+    }
+
     /// Follows an event. Events are in the order of their time, as from a [`Source`].
     pub fn event(&mut self, event: &Event) {
         match event.kind {
@@ -84,7 +97,7 @@ impl Bounds {
         }
         let t = event.t_ns;
         self.events += 1;
-        self.recorded += self.last.map_or(0, |last| t.saturating_sub(last));
+        self.step = self.last.map_or(self.step, |last| gcd(self.step, t.abs_diff(last)));
         self.last = Some(t);
         self.count(event);
         self.seen.event(event);
@@ -93,6 +106,10 @@ impl Bounds {
             return;
         };
         let resolution = self.resolution;
+        if self.cpus.len() >= CPUS && !self.cpus.contains_key(&event.cpu) {
+            self.lost.insert(event.cpu);
+            return;
+        }
         let of_cpu = self.cpus.entry(event.cpu).or_insert_with(|| OfCpu {
             automaton: Cpu::new(resolution),
             found: Found::default(),
@@ -111,7 +128,9 @@ impl Bounds {
         }
         of_cpu.recorded += t.saturating_sub(of_cpu.last);
         of_cpu.last = t;
-        if of_cpu.automaton.event(event, flags, &mut of_cpu.found) {
+        let sections = of_cpu.found.sections;
+        of_cpu.automaton.event(event, flags, &mut of_cpu.found);
+        if of_cpu.found.sections != sections {
             self.seen.returned(event.cpu, t + resolution);
         }
     }
@@ -175,6 +194,9 @@ impl Bounds {
                 (None, _) if cpu.without_interrupts_ns.is_none() => {
                     problems.push(format!("CPU {n}: no context switch to a thread was recorded; record for longer"));
                 }
+                (None, _) if cpu.without_interrupts_ns.is_some_and(|ns| ns.0 >= compose::LIMIT) => {
+                    problems.push(format!("CPU {n}: its sections add up to more than a second"));
+                }
                 (None, _) => {
                     problems.push(format!(
                         "CPU {n}: interrupts leave too little time, so that no window holds the sections and them"
@@ -206,12 +228,16 @@ impl Bounds {
             _ => Outcome::Pass,
         };
         let assumptions = assumptions(&self.cpus);
-        let (recorded_ns, events) = (Nanos(self.recorded), self.events);
+        // The buffers of the CPUs hold events of different lengths of time.
+        let recorded_ns = Nanos(self.cpus.values().map(|of_cpu| of_cpu.recorded).min().unwrap_or(0));
+        let events = self.events;
         LatencyBound { outcome, bound_ns, cpu, deadline_ns: deadline, recorded_ns, events, cpus, problems, assumptions }
     }
 
     fn problems(&self, info: &TraceInfo) -> Vec<String> {
-        let mut problems = Vec::new();
+        let mut problems: Vec<String> = (self.wanted.iter().filter(|cpu| !self.cpus.contains_key(cpu)))
+            .map(|cpu| format!("CPU {cpu}: no event was recorded, so it has no bound"))
+            .collect();
         let missing: Vec<&str> =
             NEEDED.into_iter().zip(self.counts).filter(|(_, count)| *count == 0).map(|(name, _)| name).collect();
         if !missing.is_empty() {
@@ -232,6 +258,15 @@ impl Bounds {
                 "{} events have no flags (interrupts, context, preemption): supply trace.dat, or text with the columns of irq-info",
                 self.unflagged
             ));
+        }
+        if self.step > (self.resolution + 1).max(FINE) {
+            problems.push(format!(
+                "the times step by {}, so that short sections have no length: record with a finer clock (mono, and a clock source such as tsc)",
+                Nanos(self.step)
+            ));
+        }
+        if info.notes_dropped > 0 {
+            problems.push(format!("{} notes about damage of the recording were dropped", info.notes_dropped));
         }
         if info.time == TimeBase::Ticks {
             problems.push("the times are ticks of an unknown length: record with the clock mono".to_owned());
@@ -257,7 +292,12 @@ impl Bounds {
     }
 }
 
-fn damage(note: &Note) -> Option<String> {
+fn gcd(one: u64, other: u64) -> u64 {
+    if other == 0 { one } else { gcd(other, one % other) }
+}
+
+/// Returns what a note says about damage that permits no bound; `None` for other notes.
+pub fn damage(note: &Note) -> Option<String> {
     let why = match &note.what {
         Damage::Lost { .. } | Damage::Repaired { .. } | Damage::Unsupported { .. } => return None,
         Damage::Truncated { inside } => format!("the recording ends within {inside}"),
@@ -276,6 +316,8 @@ fn assumptions(cpus: &BTreeMap<u32, OfCpu>) -> Vec<String> {
         "it holds for the sections that ran: a longer one that did not run is not in it".to_owned(),
         "no window has more time in interrupts than the worst recorded one of its length".to_owned(),
         "firmware, a hypervisor, and the time until the kernel's first event of an interrupt are not in it".to_owned(),
+        "an interrupt that comes more than 2 µs after a section, or later than that for lack of an event, was not pending in it".to_owned(),
+        "a wakeup by another CPU counts from the interrupt that it causes on the bound's CPU".to_owned(),
         "the cost of tracing is in it; a section with a context switch counts as scheduling as a whole".to_owned(),
     ];
     let count = |source: InterruptSource| -> u64 {

@@ -17,7 +17,7 @@ pub struct LatencyBound {
     /// The CPU with that bound.
     pub cpu: Option<u32>,
     pub deadline_ns: Option<Nanos>,
-    /// Time from the first to the last event.
+    /// Time from the first to the last event of the CPU of which the least was recorded.
     pub recorded_ns: Nanos,
     /// Number of events read.
     pub events: u64,

@@ -56,25 +56,33 @@ const IDLE: &str = "idle";
 /// The time of tasks on the measured CPUs when an idle phase begins.
 struct Others {
     busy_ns: u64,
+    /// CPU time of this process.
+    own_ns: u64,
     since: Nanos,
 }
 
 impl Others {
     fn begin(cpus: &CpuList) -> Option<Others> {
-        Some(Others { busy_ns: measure::busy_ns(cpus)?, since: monotonic() })
+        Some(Others { busy_ns: measure::busy_ns(cpus)?, own_ns: own_ns(), since: monotonic() })
     }
 
-    /// Returns the time of tasks since then, ns, and how long ago that was.
+    /// Returns the time of tasks of other processes since then, ns, and how long ago that was.
     fn end(&self, cpus: &CpuList) -> Option<(u64, Nanos)> {
-        Some((measure::busy_ns(cpus)?.saturating_sub(self.busy_ns), monotonic().saturating_sub(self.since)))
+        let busy = measure::busy_ns(cpus)?.saturating_sub(self.busy_ns);
+        Some((busy.saturating_sub(own_ns() - self.own_ns), monotonic().saturating_sub(self.since)))
     }
 }
 
-/// Returns the share of the time of `cpus` CPUs that others than the measuring threads used. `own_ns` is the CPU time of
-/// the measuring threads.
-fn share_of_others(busy_ns: u64, own_ns: Option<u64>, lasted: Nanos, cpus: usize) -> f64 {
+/// Returns the CPU time of this process: all of its threads, on any CPU.
+fn own_ns() -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0)
+}
+
+/// Returns the share of the time of `cpus` CPUs that `busy_ns` is.
+fn share_of(busy_ns: u64, lasted: Nanos, cpus: usize) -> f64 {
     let all = lasted.0 as f64 * cpus.max(1) as f64;
-    (busy_ns.saturating_sub(own_ns.unwrap_or(0)) as f64 / all.max(1.0)).clamp(0.0, 1.0)
+    (busy_ns as f64 / all.max(1.0)).clamp(0.0, 1.0)
 }
 
 /// Time allowed for a thread to end after it was asked to. After that, its results so far are used.
@@ -155,8 +163,9 @@ impl Surroundings<'_> {
         }
         let others = others.flatten().map(|others| others.end(&plan.cpus));
         let Collected { parts, end: ended, cpu_ns, mut notes } = meter.collect();
-        phase.busy_with_others =
-            others.flatten().map(|(busy_ns, lasted)| share_of_others(busy_ns, cpu_ns, lasted, plan.cpus.len()));
+        // An application under proof and the kernel's own tracers would count as others.
+        let others = others.flatten().filter(|_| cpu_ns.is_some());
+        phase.busy_with_others = others.map(|(busy_ns, lasted)| share_of(busy_ns, lasted, plan.cpus.len()));
         notes.extend(cost.iter().flat_map(|cost| cost.notes.clone()));
         disturbed?;
         phase.load_report = load.map(Load::stop);
@@ -395,10 +404,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_share_of_others_excludes_the_measuring_threads() {
+    fn the_share_of_others_is_one_of_all_measured_cpus() {
         let second = Nanos::from_secs(1);
-        assert_eq!(share_of_others(900_000_000, Some(100_000_000), second, 2), 0.4);
-        assert_eq!(share_of_others(10_000_000, Some(100_000_000), second, 2), 0.0);
-        assert_eq!(share_of_others(u64::MAX, None, Nanos(0), 0), 1.0);
+        assert_eq!(share_of(800_000_000, second, 2), 0.4);
+        assert_eq!(share_of(0, second, 2), 0.0);
+        assert_eq!(share_of(u64::MAX, Nanos(0), 0), 1.0);
     }
 }

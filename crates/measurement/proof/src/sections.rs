@@ -4,7 +4,7 @@
 //! recording stops, the window is read, and so on.
 
 use crate::error::ProofError;
-use punctual_bound::Bounds;
+use punctual_bound::{Bounds, damage};
 use punctual_journal::Journal;
 use punctual_model::LatencyBound;
 use punctual_rt::monotonic;
@@ -30,11 +30,11 @@ pub struct SectionOptions {
     pub deadline: Option<Nanos>,
 }
 
-/// Records this machine and composes its bound. Signals must be blocked as for a run; one of them ends the recording.
+/// Records this machine and composes its bound; also returns what could not be removed afterwards. Signals must be blocked as for a run; one of them ends the recording.
 ///
 /// # Errors
 /// The kernel lacks the events, or the trace instance cannot be made.
-pub fn sections(options: &SectionOptions) -> Result<(LatencyBound, Option<Sig>), ProofError> {
+pub fn sections(options: &SectionOptions) -> Result<(LatencyBound, Option<Sig>, Vec<String>), ProofError> {
     let failed = |error: TracefsError| ProofError::Environment(error.to_string());
     let tracefs = Tracefs::find().map_err(failed)?;
     let tracer = options.timerlat.then(|| "timerlat".to_owned());
@@ -47,10 +47,14 @@ pub fn sections(options: &SectionOptions) -> Result<(LatencyBound, Option<Sig>),
     if let Some(cpus) = &options.cpus {
         instance.limit(cpus.iter().map(|cpu| cpu.0)).map_err(failed)?;
     }
+    let mut bounds = Bounds::new(1);
+    let online = || std::fs::read_to_string("/sys/devices/system/cpu/online").ok()?.trim().parse::<CpuList>().ok();
+    let wanted = options.cpus.clone().or_else(online).unwrap_or_default();
+    bounds.want(wanted.iter().map(|cpu| cpu.0));
     let mut recorder = Recorder {
         flight: Flight::new(instance).map_err(failed)?,
         symbols: std::fs::read("/proc/kallsyms").unwrap_or_default(),
-        bounds: Bounds::new(1),
+        bounds,
         info: TraceInfo::default(),
     };
     // What was recorded until recording stopped is no whole window.
@@ -69,9 +73,9 @@ pub fn sections(options: &SectionOptions) -> Result<(LatencyBound, Option<Sig>),
         recorder.window().map_err(|error| ProofError::Environment(format!("cannot read the trace: {error}")))?;
     }
     let Recorder { flight, bounds, info, .. } = recorder;
-    let mut found = bounds.finish(&info, options.deadline);
-    found.assumptions.extend(flight.end().err().into_iter().flatten());
-    Ok((found, signal))
+    let found = bounds.finish(&info, options.deadline);
+    let left = flight.end().err().unwrap_or_default();
+    Ok((found, signal, left))
 }
 
 /// Returns why the sections cannot be recorded.
@@ -118,8 +122,10 @@ impl Recorder {
             self.bounds.event(&event);
         }
         self.bounds.interrupted();
-        self.info.notes.extend(source.info().notes.iter().cloned());
+        // Overwritten events at the beginning of a window are no damage.
+        self.info.notes.extend(source.info().notes.iter().filter(|note| damage(note).is_some()).cloned());
         self.info.notes.truncate(trace::MAX_NOTES);
+        self.info.notes_dropped += source.info().notes_dropped;
         Ok(())
     }
 }

@@ -34,7 +34,7 @@ pub fn latency_bound_text(bound: &LatencyBound) -> String {
         None => "\n",
     };
     if worst.is_some() {
-        out.extend(bound.assumptions.iter().take(6).map(|assumption| format!("  {assumption}\n")));
+        out.extend(bound.assumptions.iter().take(8).map(|assumption| format!("  {assumption}\n")));
     }
     clean::lines(&out)
 }
@@ -53,7 +53,18 @@ fn verdict(bound: &LatencyBound) -> String {
         Some(deadline) => format!(", not below the deadline of {deadline}"),
         None => String::new(),
     };
-    format!("{word}: what ran composes to a scheduling latency of at most {} on CPU {cpu}{deadline}", at_most(limit))
+    format!(
+        "{word}: what ran composes to a scheduling latency of at most {} on CPU {cpu}{deadline}",
+        shown(limit, bound.deadline_ns)
+    )
+}
+
+/// Formats a bound; exactly if rounding it up would hide that it is below the deadline.
+fn shown(limit: Nanos, deadline: Option<Nanos>) -> String {
+    match deadline.is_some_and(|deadline| limit < deadline && limit.0.div_ceil(100) * 100 >= deadline.0) {
+        true => format!("{} ns", limit.0),
+        false => at_most(limit),
+    }
 }
 
 fn composition(cpu: &CpuBound) -> String {
