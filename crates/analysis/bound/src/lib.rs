@@ -316,7 +316,7 @@ fn assumptions(cpus: &BTreeMap<u32, OfCpu>) -> Vec<String> {
         "it holds for the sections that ran: a longer one that did not run is not in it".to_owned(),
         "no window has more time in interrupts than the worst recorded one of its length".to_owned(),
         "firmware, a hypervisor, and the time until the kernel's first event of an interrupt are not in it".to_owned(),
-        "an interrupt that comes more than 2 µs after a section, or later than that for lack of an event, was not pending in it".to_owned(),
+        "an interrupt that comes more than 2 µs after a section was not pending in it".to_owned(),
         "a wakeup by another CPU counts from the interrupt that it causes on the bound's CPU".to_owned(),
         "the cost of tracing is in it; a section with a context switch counts as scheduling as a whole".to_owned(),
     ];
