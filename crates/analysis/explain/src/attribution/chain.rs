@@ -30,8 +30,18 @@ fn least(window: &Window) -> u64 {
     LEAST.max(window.t3.saturating_sub(window.waking.t0) / 10)
 }
 
+/// Returns the links of a wakeup as long as work is left, and reduces it by what that took.
+pub(super) fn within(machine: &Machine, facts: &Facts, window: &Window, work: &mut u64) -> Vec<Link> {
+    if *work == 0 {
+        return Vec::new();
+    }
+    let (links, looked) = links(machine, facts, window);
+    *work = work.saturating_sub(looked);
+    links
+}
+
 /// Returns the links, most recent first, and the number of pieces examined.
-pub(super) fn links(machine: &Machine, facts: &Facts, window: &Window) -> (Vec<Link>, u64) {
+fn links(machine: &Machine, facts: &Facts, window: &Window) -> (Vec<Link>, u64) {
     let mut looked = 0;
     let waits = steps(window).map(|step| {
         let (link, pieces) = link(machine, facts, window, step);

@@ -289,7 +289,7 @@ impl Attribution {
         }
         if worst.wants(latency, self.options.most) {
             let mut victim = victim::new(&self.machine, window, &self.options.facts, &tally, None);
-            victim.chain = chained(&self.machine, &self.options.facts, window, &mut self.work);
+            victim.chain = chain::within(&self.machine, &self.options.facts, window, &mut self.work);
             let header = self.subject.filter(|(tid, _)| *tid == window.tid).and_then(|(_, whole)| whole);
             victim.doubts.extend(header.and_then(|header| sentences::longer(header, latency)));
             worst.keep(victim, self.options.most);
@@ -305,7 +305,7 @@ impl Attribution {
         let asked = rank == 0 && self.options.victims != Victims::AllRealTime;
         let Some(ns) = waits.max().filter(|_| asked && window.waking.t0 == window.waking.t2) else { return };
         if self.behind.as_ref().is_none_or(|known| ns > known.ns) {
-            let links = chained(&self.machine, &self.options.facts, window, &mut self.work);
+            let links = chain::within(&self.machine, &self.options.facts, window, &mut self.work);
             self.behind = Some(Behind { ns, tid: window.tid, comm: window.comm, links });
         }
     }
@@ -326,7 +326,7 @@ impl Attribution {
             let (tally, steps) = measured::walk(&self.machine, &window, facts, measured.woke_ns);
             self.work = self.work.saturating_sub(steps);
             let mut victim = victim::new(&self.machine, &window, facts, &tally, Some(measured.woke_ns));
-            victim.chain = chained(&self.machine, facts, &window, &mut self.work);
+            victim.chain = chain::within(&self.machine, facts, &window, &mut self.work);
             let worst = &mut self.ranks[0];
             worst.wakeups += 1;
             if let Some(key) = collect::key(&tally) {
@@ -393,12 +393,8 @@ impl Attribution {
         let followed = wakeups > 0 || tracers.answer.is_some() || !analysed.is_empty();
         let mut notes = tracers::notes(machine, info, wakeups, followed, self.other);
         let worst = victims.first().map_or(0, |victim| victim.latency_ns);
-        // Without a wakeup of a real-time thread, all threads are followed.
-        let ordinary = || {
-            let wanted = |_, known: &tasks::Known| !known.comm.is_some_and(choose::is_stopper);
-            let window = machine.waits(info.format, wanted).filter(|_| fallback == 2)?;
-            Waiting::of(machine, &self.options.facts, window)
-        };
+        let facts = &self.options.facts;
+        let ordinary = || (fallback == 2).then(|| Waiting::ordinary(machine, facts, info.format)).flatten();
         let waits = self.waits.or_else(ordinary).filter(|waits| waits.ns > worst.max(sentences::SWITCH));
         notes.extend(waits.iter().map(|waits| waits.text.clone()));
         notes.extend(tracers::left_on(&self.options.facts));
@@ -491,15 +487,6 @@ impl Attribution {
         let moments = Vec::new();
         Explanation { victims, groups, moments, cycles, wakeups, chosen, notes, answer, tracers: tracers.said }
     }
-}
-
-fn chained(machine: &Machine, facts: &Facts, window: &Window, work: &mut u64) -> Vec<Link> {
-    if *work == 0 {
-        return Vec::new();
-    }
-    let (links, looked) = chain::links(machine, facts, window);
-    *work = work.saturating_sub(looked);
-    links
 }
 
 pub fn explain(source: &mut dyn Source, options: ExplainOptions) -> Explanation {

@@ -4,8 +4,9 @@ use super::machine::{Machine, Window};
 use super::options::Facts;
 use super::view::View;
 use super::walk::Walk;
-use super::{cpu, sentences, tracers, victim};
+use super::{choose, cpu, sentences, tracers, victim};
 use punctual_model::Class;
+use punctual_trace::Format;
 use punctual_units::Nanos;
 
 /// A thread that was woken and did not run before a trace ended: its minimum waiting time, ns, and what is reported
@@ -17,6 +18,12 @@ pub(super) struct Waiting {
 }
 
 impl Waiting {
+    /// Returns the longest wait of any thread, for a trace without a wakeup of a real-time thread.
+    pub fn ordinary(machine: &Machine, facts: &Facts, format: Format) -> Option<Waiting> {
+        let window = machine.waits(format, |_, known| !known.comm.is_some_and(choose::is_stopper))?;
+        Waiting::of(machine, facts, window)
+    }
+
     /// Returns `None` if a less urgent thread was chosen meanwhile or the lines contradict each other, which means that
     /// lines that show the thread running are missing.
     pub fn of(machine: &Machine, facts: &Facts, window: Window) -> Option<Waiting> {

@@ -1,5 +1,6 @@
 //! A cause that a text does not exclude is not excluded, and a cause that it shows is named: one interrupt, a thread
-//! that waited for a lock, a timer that is late on busy CPUs too, threads and timers of traces without switches.
+//! that waited for a lock, a timer that is late on busy CPUs too, threads and timers of traces without switches, a thread that still waits at
+//! the end.
 
 use punctual_explain::{ExplainOptions, explain};
 use punctual_trace::{Options, open_text};
@@ -347,4 +348,41 @@ fn the_only_handler_in_the_lines_of_a_softirq_is_named() {
     assert!(said.contains("in check_expire (softirq handler: run_timer_softirq)"), "{said}");
     let two = trace.concat().replace("16us : may_expire (check_expire)", "16us : rx (net_rx_action)");
     assert!(!first(&format!("{OLD}{two}")).contains("softirq handler:"), "{two}");
+}
+
+#[test]
+fn what_is_woken_and_never_runs_is_named_last() {
+    let text = " migration/9    67 [009] 5373.359903: sched:sched_waking: comm=perf pid=418 prio=120 target_cpu=009\n migration/9    67 \
+                [009] 5373.359907: sched:sched_stat_runtime: comm=migration/9 pid=67 runtime=4050 [ns]\n";
+    let said = first(text);
+    let waits = "perf (nice 0, pid 418) was woken but had not run when the trace ended, for 4.00 µs at least";
+    assert!(said.starts_with(waits), "{said}");
+}
+
+#[test]
+fn an_ordinary_thread_that_still_waits_is_named_where_no_wakeup_of_a_real_time_thread_is_whole() {
+    let text = "   <idle>-0   [000] dnh..   61.377531: sched_wakeup: comm=journal pid=136 prio=120 target_cpu=000\n   <idle>-0   [000] d....   \
+                61.377548: sched_switch: prev_comm=swapper/0 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=irq/51-mmc0 next_pid=94 \
+                next_prio=49\n   irq/51-mmc0-94   [000] d....   61.377618: sched_wakeup: comm=kworker/0:4 pid=452 prio=120 \
+                target_cpu=000\n   irq/51-mmc0-94   [000] d....   61.377634: sched_switch: prev_comm=irq/51-mmc0 prev_pid=94 prev_prio=49 \
+                prev_state=S ==> next_comm=kworker/0:4 next_pid=452 next_prio=120\n   kworker/0:4-452   [000] d....   61.377680: \
+                sched_stat_runtime: comm=kworker/0:4 pid=452 runtime=54703 [ns]\n";
+    let said = first(text);
+    let expected = "no whole wakeup of a real-time thread, apart from migration/N, is in the trace; of others: journal (nice 0, pid 136) was woken but had not run";
+    assert!(said.starts_with(expected), "{said}");
+    assert!(said.contains("for 149 µs at least: irq/51-mmc0 (RT 50, pid 94)"), "{said}");
+}
+
+#[test]
+fn a_real_time_thread_that_still_waits_comes_before_an_ordinary_one() {
+    let text = "   <idle>-0   [000] d..2.  100.000000: sched_switch: prev_comm=swapper/0 prev_pid=0 prev_prio=120 prev_state=R ==> \
+                next_comm=irq/51-mmc0 next_pid=94 next_prio=40\n   irq/51-mmc0-94  [000] d..2.  100.000100: sched_wakeup: comm=journal pid=136 \
+                prio=120 target_cpu=000\n   irq/51-mmc0-94  [000] d.h2.  100.020000: sched_wakeup: comm=ctl pid=200 prio=45 \
+                target_cpu=000\n   irq/51-mmc0-94  [000] d..2.  100.025000: sched_stat_runtime: comm=irq/51-mmc0 pid=94 runtime=54703 [ns]\n";
+    let said = first(text);
+    assert!(
+        said.contains("ctl (RT 54, pid 200) was woken but had not run") && said.contains("for 5.00 ms at least"),
+        "{said}"
+    );
+    assert!(!said.contains("journal"), "{said}");
 }
