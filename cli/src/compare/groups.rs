@@ -56,10 +56,13 @@ pub fn sides(groups: &[Group]) -> Vec<Side<'_>> {
 }
 
 fn named(list: &[PathBuf], runs: Runs, name: String, own_boots: bool) -> Group {
-    let folder = match list {
-        [only] if only.is_dir() => Some(only.display().to_string()),
+    // A command for a single run names its own directory, not the one that contains it.
+    let folder = match (list, runs.as_slice()) {
+        ([_], [(run, _)]) => Some(run).filter(|run| run.is_dir()),
+        ([only], _) => Some(only).filter(|only| only.is_dir()),
         _ => None,
     };
+    let folder = folder.map(|folder| folder.display().to_string());
     Group { name, folder, runs: runs.into_iter().map(|(path, r)| (last_name(&path), r)).collect(), own_boots }
 }
 

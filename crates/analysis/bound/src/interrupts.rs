@@ -4,6 +4,8 @@ use punctual_trace::{Name, Vector};
 
 /// Limit on the number of executions of one CPU; each takes 16 bytes.
 const MOST: usize = 1 << 24;
+/// Highest number of interrupts with different sources; a machine has some hundreds.
+const KINDS: usize = 1024;
 
 /// Limit on the steps to a fixed point. Each adds at least one execution to the window.
 const STEPS: usize = 1000;
@@ -106,12 +108,14 @@ impl Interrupts {
             return;
         }
         self.count += 1;
+        let has_room = self.kinds.len() < KINDS;
         match self.kinds.iter_mut().find(|kind| kind.source.is_same(&source)) {
             Some(kind) => {
                 // An execution that is lengthened to its neighbours may begin before the one before it.
                 let start = kind.times.last().map_or(start, |(last, _)| start.max(*last));
                 kind.times.push((start, ns));
             }
+            None if !has_room => self.is_full = true,
             None => self.kinds.push(Executions { source, times: vec![(start, ns)] }),
         }
     }
@@ -173,6 +177,13 @@ mod tests {
         let all = of(&[(100, 10), (200, 20), (1000, 5)]);
         let kind = &all.kinds()[0];
         assert_eq!([0, 90, 91, 1000].map(|window| kind.in_window(window)), [20, 20, 30, 35]);
+    }
+
+    #[test]
+    fn more_sources_than_a_machine_has_are_refused() {
+        let mut all = Interrupts::default();
+        (0..2000).for_each(|irq| all.add(Source::Irq(irq, None), 0, 1));
+        assert_eq!((all.kinds().len(), all.is_full), (KINDS, true));
     }
 
     #[test]

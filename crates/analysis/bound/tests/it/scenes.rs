@@ -1,9 +1,9 @@
 //! Short recordings whose sections are known.
 
 use crate::events::{State, event, irq_off, irq_on, preempt_off, preempt_on, source, switch, task, timer};
-use punctual_bound::bound;
+use punctual_bound::{Bounds, bound};
 use punctual_model::{CpuBound, LatencyBound, Outcome, PartKind};
-use punctual_trace::{Event, Kind};
+use punctual_trace::{Event, Kind, TraceInfo};
 use punctual_units::Nanos;
 
 const ON: State = State { irqs_off: false, depth: 0, hard: false, nmi: false, resched: false, tid: 10 };
@@ -210,4 +210,27 @@ fn coarse_times_lengthen_every_part() {
     // Three parts and the interrupt, each up to 1 µs longer, and the interrupt takes up to 1 µs less off its section.
     let longer = coarse.bound_ns.unwrap().0 - fine.bound_ns.unwrap().0;
     assert!((4 * 999..=5 * 999).contains(&longer), "{longer}");
+}
+
+/// Composes a recording that has a bound, with what is said about it.
+fn said(info: TraceInfo, step: u64, wanted: &[u32]) -> LatencyBound {
+    let mut bounds = Bounds::new(1);
+    bounds.want(wanted.iter().copied());
+    for event in [section(0, 5000, "work"), wakeup(100_000)].concat() {
+        bounds.event(&Event { t_ns: event.t_ns / step * step, ..event });
+    }
+    bounds.finish(&info, None)
+}
+
+#[test]
+fn coarse_times_unseen_cpus_and_dropped_notes_permit_no_bound() {
+    let problem = |found: LatencyBound| {
+        assert_eq!((found.outcome, found.bound_ns), (Outcome::Inconclusive, None));
+        found.problems.concat()
+    };
+    assert_eq!(said(TraceInfo::default(), 1, &[0]).outcome, Outcome::Pass);
+    assert!(problem(said(TraceInfo::default(), 1000, &[])).contains("the times step by 1.00 µs"));
+    assert!(problem(said(TraceInfo::default(), 1, &[0, 3])).contains("CPU 3: no event was recorded"));
+    let dropped = TraceInfo { notes_dropped: 2, ..TraceInfo::default() };
+    assert!(problem(said(dropped, 1, &[])).contains("2 notes about damage"));
 }
