@@ -167,13 +167,21 @@ fn extlinux(text: &str) -> String {
     chosen.map_or_else(String::new, |(_, append)| (*append).to_owned())
 }
 
-/// Returns true if a word contains a variable of a boot loader or its script (`$name`, `${name}`); `memmap=1G$4G` has
-/// none.
-pub fn has_variable(word: &str) -> bool {
-    word.match_indices('$').any(|(at, _)| {
+/// Returns true if a word stands for text that is not given: it contains a variable of a boot loader or its script
+/// (`$name`, `${name}`; `memmap=1G$4G` has none), or it or its value is a mark of an omission ([`is_omission`]).
+pub fn is_placeholder(word: &str) -> bool {
+    let has_variable = word.match_indices('$').any(|(at, _)| {
         word.get(at + 1..)
             .is_some_and(|rest| rest.starts_with(|c: char| c == '{' || c == '_' || c.is_ascii_alphabetic()))
-    })
+    });
+    has_variable || is_omission(word) || word.split_once('=').is_some_and(|(_, value)| is_omission(value))
+}
+
+/// Recognises the marks by which people leave out parameters: `...`, `…`, `[...]`, `<snip>`.
+pub fn is_omission(text: &str) -> bool {
+    let inner = text.trim_matches(['[', ']', '(', ')', '<', '>', '{', '}', '"', '\'']);
+    let is_dots = inner.len() >= 2 && inner.chars().all(|c| matches!(c, '.' | '\u{2026}'));
+    is_dots || (inner.len() < text.len() && ["snip", "snipped", "omitted"].contains(&inner))
 }
 
 #[cfg(test)]
@@ -291,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn variables_are_told_from_sizes() {
+    fn placeholders_are_told_from_values() {
         for (word, expected) in [
             ("loglevel=${verbosity}", true),
             ("$cmdline", true),
@@ -300,8 +308,17 @@ mod tests {
             ("memmap=64K$0x18690000", false),
             ("a$", false),
             ("${", true),
+            ("...", true),
+            ("[...]", true),
+            ("\u{2026}", true),
+            ("root=...", true),
+            ("<snip>", true),
+            ("snip", false),
+            (".", false),
+            ("initrd=../../initrd.img", false),
+            ("ip=10.0.0.2", false),
         ] {
-            assert_eq!(has_variable(word), expected, "{word}");
+            assert_eq!(is_placeholder(word), expected, "{word}");
         }
     }
 

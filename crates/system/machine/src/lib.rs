@@ -36,7 +36,7 @@ mod view;
 mod within;
 
 pub use affinity::partition_unpins;
-pub use boot_file::{BootFile, boot_file, boot_file_cmdline, has_variable};
+pub use boot_file::{BootFile, boot_file, boot_file_cmdline, is_omission, is_placeholder};
 pub use boot_log::{CUT_OFF, LOG_PART};
 pub use built_in::BuiltIn;
 pub use cmdline::{SHORTEST_CMDLINE, first_parameter, longest_cmdline, may_repeat, parameter, parameters, scrub};

@@ -8,7 +8,7 @@ use crate::cmdline::list::typographic;
 use crate::cmdline::{arches, foreign, names, releases, values};
 use crate::reading::{Cause, Gap, Known, Many, Reading, Value};
 use crate::sight::{Notes, Sight, meaning};
-use punctual_machine::{has_variable, longest_cmdline, may_repeat, parameters, scrub};
+use punctual_machine::{is_omission, is_placeholder, longest_cmdline, may_repeat, parameters, scrub};
 use std::collections::{BTreeMap, BTreeSet};
 
 const CMDLINE: &str = "/proc/cmdline";
@@ -268,15 +268,18 @@ fn whole(sight: &Sight) -> Result<String, Gap> {
 fn known_part(sight: &Sight) -> Result<String, Gap> {
     sight.cmdline()?;
     let line = sight.machine.read(CMDLINE).text().unwrap_or_default().trim_end().to_owned();
-    if !line.split_ascii_whitespace().any(has_variable) {
+    if !line.split_ascii_whitespace().any(is_placeholder) {
         return Ok(line);
     }
     let words: Vec<String> = line.split_ascii_whitespace().map(without_variables).collect();
     Ok(words.iter().filter(|word| !word.is_empty()).map(String::as_str).collect::<Vec<_>>().join(" "))
 }
 
-/// Removes `$name` and `${name}`.
+/// Removes `$name`, `${name}` and marks of an omission.
 fn without_variables(word: &str) -> String {
+    if is_omission(word) {
+        return String::new();
+    }
     let mut parts = word.split('$');
     let mut all = parts.next().unwrap_or_default().to_owned();
     for part in parts {

@@ -141,6 +141,9 @@ const STOCK: &[(&str, [u32; 5])] = &[
     ("Raspberry Pi 3", [1200, 400, 400, 400, 450]),
     ("Raspberry Pi 2 Model B Rev 1.1", [900, 250, 250, 250, 450]),
     ("Raspberry Pi Zero", [1000, 400, 300, 300, 450]),
+    // The first Raspberry Pi and its Compute Module have no number in their names.
+    ("Raspberry Pi Model ", SLOWEST),
+    ("Raspberry Pi Compute Module Rev", SLOWEST),
 ];
 
 /// Clocks in MHz of the slowest model, the first Raspberry Pi.
@@ -265,6 +268,8 @@ fn mhz(found: &Found, key: &str) -> Result<Option<u32>, Gap> {
 fn constant(found: &Found) -> Result<&'static str, Gap> {
     match (mhz(found, "arm_freq_min")?, mhz(found, "arm_freq")?.or_else(|| stock(found, "arm_freq"))) {
         (Some(least), Some(most)) => Ok(if least >= most { "yes" } else { "no" }),
+        // Only the first Raspberry Pi's minimum clock is its maximum by default, 700 MHz (overclocking.adoc).
+        (None, Some(most)) if most <= 700 && stock(found, "arm_freq") == Some(700) => Ok("yes"),
         (None, _) => Ok("no"),
         (Some(_), None) => Err(of_board(found, "the maximum clock")),
     }

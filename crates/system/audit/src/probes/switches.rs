@@ -89,8 +89,6 @@ const DEBUGGING: &[&str] = &[
     "kasan",
     "kasan.",
     "sched_verbose",
-    "kgdboc",
-    "kgdbwait",
     "delayacct",
     "profile",
     "lockdep.",

@@ -1,7 +1,7 @@
 use super::{Notes, Sight, config_gap};
 use crate::probes::cmdline::unsupported;
 use crate::reading::{Cause, Gap, Known, Many, Reading, Value};
-use punctual_machine::{CUT_OFF, Read, Setting, has_variable, parameter, parameters, scrub};
+use punctual_machine::{CUT_OFF, Read, Setting, is_omission, is_placeholder, parameter, parameters, scrub};
 
 const CMDLINE: &str = "/proc/cmdline";
 
@@ -119,11 +119,12 @@ impl Sight<'_> {
         many
     }
 
-    /// Returns the words of the command line that contain a variable of a boot script, or the mark of a truncated log.
+    /// Returns the words of the command line that stand for others: variables of a boot script, marks of an omission or
+    /// of a truncated log.
     pub fn variables(&self) -> Vec<String> {
         let line = self.machine.read(CMDLINE);
         let mut words = parameters(line.text().unwrap_or_default());
-        words.retain(|word| has_variable(word));
+        words.retain(|word| is_placeholder(word));
         words
     }
 
@@ -148,14 +149,14 @@ impl Sight<'_> {
         line.trim_end().get(..longest).map(str::to_owned).unwrap_or(line)
     }
 
-    /// Returns the command line. If it cannot be read, its parameters are unknown, not absent. Words with variables are
+    /// Returns the command line. If it cannot be read, its parameters are unknown, not absent. Placeholders are
     /// omitted: see [`Sight::variable`].
     pub fn cmdline(&self) -> Result<String, Gap> {
         match self.machine.read(CMDLINE) {
             Read::Known(bytes) => match String::from_utf8(bytes) {
                 Ok(line) if !line.contains('\0') && !line.trim().is_empty() => {
                     let line = self.taken(line);
-                    let kept: Vec<&str> = line.split(' ').filter(|word| !has_variable(word)).collect();
+                    let kept: Vec<&str> = line.split(' ').filter(|word| !is_placeholder(word)).collect();
                     Ok(kept.join(" "))
                 }
                 _ => Err(Gap::new(CMDLINE, Cause::Garbled("parameter"))),
@@ -165,13 +166,16 @@ impl Sight<'_> {
     }
 }
 
-/// Returns the gap for a word that contains a variable, whose value is unknown.
+/// Returns the gap for a placeholder, whose text is unknown.
 pub(crate) fn meaning(word: &str) -> Gap {
     if word.contains(CUT_OFF) {
         return Gap::new("the end of the command line, which the log omits", Cause::NotGiven);
     }
     if word == "${script}" {
         return Gap::new("the words that the boot loader's script adds", Cause::NotGiven);
+    }
+    if is_omission(word) {
+        return Gap::new(format!("the parameters that `{word}` stands for"), Cause::NotGiven);
     }
     Gap::new(format!("what `{}` stands for", scrub(word)), Cause::NotGiven)
 }

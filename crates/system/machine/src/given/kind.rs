@@ -1,6 +1,6 @@
 use super::{Given, GivenError};
 use crate::READ_LIMIT;
-use crate::boot_file::{boot_file, boot_file_cmdline};
+use crate::boot_file::{boot_file, boot_file_cmdline, has_open_quote};
 use crate::kconfig::{KernelConfig, text_of};
 use crate::parameters;
 
@@ -88,6 +88,9 @@ pub(super) fn tell(name: &str, bytes: &[u8], said: Option<Kind>) -> Result<(Kind
         // Lines that the firmware ignores may be what the user asks about.
         Some(Kind::ConfigTxt) if !is_gzip && !has_options(text) && lines(text).any(is_config_txt_line) => {
             Kind::ConfigTxt
+        }
+        Some(Kind::Cmdline) if has_open_quote(text) => {
+            return Err(GivenError::Unlike(own(), Kind::Cmdline.describe(), UNCLOSED));
         }
         Some(kind) if fits(kind, text, bytes) && (kind == Kind::Kconfig || !is_gzip) => kind,
         Some(Kind::Cmdline) if is_environment(file_name(name), text) => {
@@ -256,13 +259,13 @@ fn guess(name: &str, text: &str, bytes: &[u8]) -> Result<Kind, &'static str> {
         None if !is_environment(name, text) && may_be(Kind::ConfigTxt) && lines(text).any(is_firmware_line) => {
             Ok(Kind::ConfigTxt)
         }
+        None if has_open_quote(text) => Err(UNCLOSED),
         None if may_be(Kind::Cmdline)
             && lines(text).filter(|line| !line.starts_with('#')).count() == 1
             && parameters(text).iter().any(|word| is_boot_parameter(word)) =>
         {
             Ok(Kind::Cmdline)
         }
-        None if crate::boot_file::has_open_quote(text) => Err(UNCLOSED),
         None if is_environment(name, text) => Err(EMPTY),
         None => Err("is not recognised by its content"),
     }

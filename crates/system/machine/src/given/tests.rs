@@ -320,5 +320,11 @@ fn a_boot_file_without_parameters_is_named() {
         assert!(said.contains("no kernel parameters"), "{said}");
     }
     assert!(!error("x", b"a=1\n").contains("no kernel parameters"));
-    assert!(error("grub", "GRUB_CMDLINE_LINUX=\"quiet isolcpus=2\u{201d}\n".as_bytes()).contains("not closed"));
+    for text in
+        ["GRUB_CMDLINE_LINUX=\"quiet isolcpus=2\u{201d}\n", "GRUB_CMDLINE_LINUX=\" rd.lvm.lv=a/b panic=1\u{201d}\n"]
+    {
+        assert!(error("grub", text.as_bytes()).contains("not closed"));
+        let named = Given::new().add("line.txt", text.as_bytes(), Some(Kind::Cmdline)).unwrap_err();
+        assert!(named.to_string().contains("not closed"), "{named}");
+    }
 }
