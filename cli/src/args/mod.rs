@@ -30,7 +30,7 @@ use crate::serve::args::ServeArgs;
 use crate::tune::args::TuneArgs;
 use crate::watch::args::WatchArgs;
 use clap::{Parser, Subcommand};
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 
 /// Measures whether a machine runs real-time programs on time, and finds what delays them
 #[derive(Parser, Debug)]
@@ -164,20 +164,20 @@ impl Command {
     }
 }
 
-/// Parser for measuring commands only. Building the whole command tree would delay the first sample.
+/// Parser of one command. Building the whole command tree would delay the first sample, and takes more memory than an
+/// audit.
 #[derive(Parser, Debug)]
 #[command(no_binary_name = true, disable_help_flag = true)]
-pub struct Measuring {
+pub struct Only<T: clap::Args> {
     #[command(flatten)]
-    pub options: MeasureArgs,
+    pub options: T,
 }
 
-/// Parser for the command `prove` only, for the same reason as [`Measuring`].
-#[derive(Parser, Debug)]
-#[command(no_binary_name = true, disable_help_flag = true)]
-pub struct Proving {
-    #[command(flatten)]
-    pub options: ProveArgs,
+impl<T: clap::Args> Only<T> {
+    /// Returns `None` if the words are invalid or ask for help: the complete parser then reports it.
+    fn parsed(words: impl Iterator<Item = OsString>) -> Option<T> {
+        Only::try_parse_from(words).ok().map(|only: Only<T>| only.options)
+    }
 }
 
 impl Command {
@@ -205,8 +205,9 @@ impl Arguments {
     pub fn of_process() -> Result<Arguments, clap::Error> {
         let mut words = std::env::args_os().skip(1);
         let command = match words.next().as_deref().and_then(OsStr::to_str) {
-            Some("prove") => Proving::try_parse_from(words).ok().map(|args| Command::Prove(args.options)),
-            Some("measure") => Measuring::try_parse_from(words).ok().map(|args| Command::Measure(args.options)),
+            Some("prove") => Only::parsed(words).map(Command::Prove),
+            Some("measure") => Only::parsed(words).map(Command::Measure),
+            Some("audit") => Only::parsed(words).map(Command::Audit),
             _ => None,
         };
         match command {

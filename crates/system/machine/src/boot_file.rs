@@ -168,13 +168,15 @@ fn extlinux(text: &str) -> String {
 }
 
 /// Returns true if a word stands for text that is not given: it contains a variable of a boot loader or its script
-/// (`$name`, `${name}`; `memmap=1G$4G` has none), or it or its value is a mark of an omission ([`is_omission`]).
+/// (`$name`, `${name}`; `memmap=1G$4G` has none), or it or its value is a mark of an omission ([`is_omission`]), or it
+/// belongs to a description such as `<other params>`.
 pub fn is_placeholder(word: &str) -> bool {
     let has_variable = word.match_indices('$').any(|(at, _)| {
         word.get(at + 1..)
             .is_some_and(|rest| rest.starts_with(|c: char| c == '{' || c == '_' || c.is_ascii_alphabetic()))
     });
-    has_variable || is_omission(word) || word.split_once('=').is_some_and(|(_, value)| is_omission(value))
+    let value = word.split_once('=').map_or(word, |(_, value)| value);
+    has_variable || is_omission(word) || is_omission(value) || value.starts_with('<') || value.ends_with('>')
 }
 
 /// Recognises the marks by which people leave out parameters: `...`, `…`, `[...]`, `<snip>`.
@@ -313,6 +315,9 @@ mod tests {
             ("\u{2026}", true),
             ("root=...", true),
             ("<snip>", true),
+            ("<other", true),
+            ("params>", true),
+            ("isolcpus=<list>", true),
             ("snip", false),
             (".", false),
             ("initrd=../../initrd.img", false),

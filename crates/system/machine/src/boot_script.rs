@@ -28,11 +28,11 @@ pub(crate) fn unquoted(value: &str) -> Option<String> {
 }
 
 /// Returns the variable and its value if the line sets one that boot scripts of BeagleBone, Armbian and others pass to
-/// the kernel. `APPEND` is used by boxes with Amlogic processors, `default_kernel_opts` by Alpine.
+/// the kernel. `APPEND` is used by boxes with Amlogic processors, `append` by LILO, `default_kernel_opts` by Alpine.
 pub(crate) fn environment(line: &str) -> Option<(&str, String)> {
     const NAMES: &[&str] =
-        &["cmdline", "optargs", "bootargs", "extraargs", "extraboardargs", "APPEND", "default_kernel_opts"];
-    let (name, value) = line.trim().split_once('=')?;
+        &["cmdline", "optargs", "bootargs", "extraargs", "extraboardargs", "APPEND", "append", "default_kernel_opts"];
+    let (name, value) = line.trim().split_once('=').map(|(name, value)| (name.trim_end(), value.trim_start()))?;
     // In a Raspberry Pi's config.txt, `cmdline=` names the file.
     let is_one = NAMES.contains(&name) && !value.ends_with(".txt");
     let value = || value.strip_prefix('"').and_then(|value| value.strip_suffix('"')).unwrap_or(value).to_owned();

@@ -229,6 +229,17 @@ impl KernelConfig {
         self.is_fragment
     }
 
+    /// Returns `whole`, `defconfig`, `fragment`, or `part` for a file as long as a whole configuration that lacks options or
+    /// the heading that Kconfig writes. Snapshots and recorded machines have selected options, fewer than that.
+    pub fn form(&self) -> &'static str {
+        match (self.is_fragment, self.is_defconfig) {
+            (true, _) => "fragment",
+            (_, true) => "defconfig",
+            _ if self.whole || self.lines.len() < WHOLE => "whole",
+            _ => "part",
+        }
+    }
+
     /// Returns why the file does not mention some options of the kernel; `None` if it mentions all.
     pub fn why_incomplete(&self) -> Option<&'static str> {
         match (self.whole, self.is_fragment, self.is_defconfig) {

@@ -211,6 +211,8 @@ pub(crate) fn lacks(option: &str, config: &KernelConfig) -> Option<&'static str>
     match option {
         // The real-time patches for 3.0 to 5.2 have PREEMPT_RT_FULL instead; mainline has the option since 5.3.
         "PREEMPT_RT" if ((3, 0)..(5, 3)).contains(&release) => Some(RELEASE),
+        // Only kernels with the feature, perhaps backported, have this option, which has no prompt.
+        "PREEMPT_DYNAMIC" if config.is_on("HAVE_PREEMPT_DYNAMIC") && release < (5, 12) => None,
         "PREEMPT_DYNAMIC" => match architecture(config).and_then(|arch| selects(option, arch, release)) {
             Some(false) => Some("not set: Linux of this release and architecture has no such option"),
             // From 5.12 to 5.15 the option has no prompt, and PREEMPT selects it (kernel/Kconfig.preempt).
@@ -299,6 +301,13 @@ mod tests {
         assert!(!KernelConfig::from_bytes("/x", text.as_bytes()).unwrap().is_on("PREEMPT_DYNAMIC"));
         let later = text.replace("5.13.19", "5.16.1");
         assert!(KernelConfig::from_bytes("/x", later.as_bytes()).unwrap().is_on("PREEMPT_DYNAMIC"));
+    }
+
+    #[test]
+    fn a_backport_shows_by_what_the_architecture_selects() {
+        let text = "# Linux/x86 5.11.2 Kernel Configuration\nCONFIG_PREEMPT=y\nCONFIG_PREEMPT_DYNAMIC=y\n\
+            CONFIG_HAVE_PREEMPT_DYNAMIC=y\n";
+        assert!(KernelConfig::from_bytes("/x", text.as_bytes()).unwrap().is_on("PREEMPT_DYNAMIC"));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use crate::cmdline::names::is_tuning;
 use crate::config_txt::{Line, Settings};
 use crate::reading::{Cause, Gap, Many, Reading, Value};
 use crate::sight::{Notes, Sight};
+use punctual_machine::Given;
 
 const MODEL: &str = "/proc/device-tree/model";
 /// Paths of config.txt: the firmware reads the first since Raspberry Pi OS 12 and on Ubuntu, the second in earlier
@@ -270,9 +271,15 @@ fn constant(found: &Found) -> Result<&'static str, Gap> {
         (Some(least), Some(most)) => Ok(if least >= most { "yes" } else { "no" }),
         // Only the first Raspberry Pi's minimum clock is its maximum by default, 700 MHz (overclocking.adoc).
         (None, Some(most)) if most <= 700 && stock(found, "arm_freq") == Some(700) => Ok("yes"),
+        (None, _) if found.model.is_none() && may_be_first(found)? => Err(on_board("the range of the CPU's clock")),
         (None, _) => Ok("no"),
         (Some(_), None) => Err(of_board(found, "the maximum clock")),
     }
+}
+
+/// Returns true if the lines suit the first Raspberry Pi with a clock of at most 700 MHz.
+fn may_be_first(found: &Found) -> Result<bool, Gap> {
+    Ok(least_stock(found, "arm_freq") == Some(700) && mhz(found, "arm_freq")?.is_none_or(|most| most <= 700))
 }
 
 /// Models whose primary UART is the mini UART: raspberrypi/documentation, configuration/uart.adoc.
@@ -303,6 +310,8 @@ fn core(found: &Found) -> Result<&'static str, Gap> {
             (Some(""), _) => {}
             (Some(unless), _) => return Err(Gap::new(format!("whether {unless} holds"), Cause::NotGiven)),
             (None, None) => return Err(on_board("the primary UART")),
+            // Known by its processor only: it may be a Compute Module 4.
+            (None, Some(model)) if model == Given::PI_4 => return Err(on_board("the primary UART")),
             (None, Some(model)) if is_mini(model) => return Ok("uart"),
             (None, Some(_)) => {}
         }

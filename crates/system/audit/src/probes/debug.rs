@@ -59,7 +59,6 @@ const ALSO: &[&str] = &[
     "KCOV_INSTRUMENT_ALL",
     "LOCKDEP",
     "LOCK_STAT",
-    "PAGE_TABLE_CHECK_ENFORCED",
     "PREEMPT_TRACER",
     "PROFILE_ALL_BRANCHES",
     "PROFILE_ANNOTATED_BRANCHES",
@@ -84,6 +83,8 @@ const MODEST: &[&str] = &[
     "DEBUG_STACK_USAGE",
     "FAIL_MAKE_REQUEST",
     "LATENCYTOP",
+    // Documentation/mm/page_table_check.rst: a small cost.
+    "PAGE_TABLE_CHECK_ENFORCED",
     "SCHEDSTATS",
     "SCHED_STACK_END_CHECK",
     "TIMER_STATS",

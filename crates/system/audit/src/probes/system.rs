@@ -9,8 +9,8 @@ pub(super) const PROBES: &[Probe] = &[
     // Stolen time of all CPUs since boot, in hundredths of a second.
     Probe { name: "steal-ticks", with: &[], reads: &[&[STAT]], run: steal },
     Probe { name: "kernel-config", with: &[], reads: &[CONFIG_READS], run: kernel_config },
-    // `yes` if the configuration is only a fragment, otherwise `no`.
-    Probe { name: "kernel-config-fragment", with: &[], reads: &[CONFIG_READS], run: fragment },
+    // `whole`, `defconfig`, `fragment`, or `part`: options are missing, or the heading that Kconfig writes.
+    Probe { name: "kernel-config-form", with: &[], reads: &[CONFIG_READS], run: form },
     Probe { name: "preempt-rt", with: &[], reads: &[&[VERSION, REALTIME]], run: preempt_rt },
     // Timer resolution, ns.
     Probe { name: "timer-resolution", with: &[], reads: &[&["/proc/timer_list"]], run: timer_resolution },
@@ -87,9 +87,9 @@ fn kernel_config(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     }
 }
 
-fn fragment(sight: &Sight, _: &With, _: &mut Notes) -> Reading {
+fn form(sight: &Sight, _: &With, _: &mut Notes) -> Reading {
     match sight.config() {
-        Ok(config) => Reading::word(if config.is_fragment() { "yes" } else { "no" }),
+        Ok(config) => Reading::word(config.form()),
         Err(error) => Reading::gap(config_gap(error)),
     }
 }

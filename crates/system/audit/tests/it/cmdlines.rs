@@ -58,6 +58,16 @@ const NAMES: &str = "cmdline-unknown-params";
 const TWICE: &str = "cmdline-duplicates";
 
 #[test]
+fn nothing_is_concluded_from_what_a_line_leaves_out() {
+    for line in ["... isolcpus=2-3 ...", "setenv bootargs <other params> isolcpus=2-3"] {
+        for id in [TWICE, "cmdline-debug-leftovers", "cpu-idle-poll"] {
+            expect(line, &[(id, State::Skip, "stand")]);
+        }
+    }
+    expect("append = \"noapic acpi=off threadirqs\"", &[("cmdline-threadirqs", State::Pass, "threads")]);
+}
+
+#[test]
 fn lists_that_the_kernel_refuses_do_not_pass() {
     for (line, part) in [
         ("ro isolcpus=2,3\u{201d}", "typographic"),

@@ -32,6 +32,17 @@ fn the_last_value_counts() {
 }
 
 #[test]
+fn an_unknown_board_leaves_open_what_only_some_boards_do() {
+    let first = "except the stock ones of a first Raspberry Pi";
+    expect("gpu_mem=16\n", None, "rpi-force-turbo", State::Warn, first);
+    expect("arm_64bit=1\n", None, "rpi-force-turbo", State::Warn, "clocks change with the load");
+    // The overlay shows the processor; on a Compute Module 4 the primary UART may be another one.
+    let text = "dtparam=spi=on\nenable_uart=1\ndtoverlay=vc4-kms-v3d-pi4\n";
+    expect(text, None, "rpi-core-freq-uart-spi", State::Info, "depends on the board");
+    expect(text, Some(PI_4), "rpi-core-freq-uart-spi", State::Pass, "primary UART");
+}
+
+#[test]
 fn filters_that_cannot_be_told_leave_it_open() {
     let text = "[gpio4=1]\n[pi4]\nforce_turbo=1\n";
     expect(text, Some(PI_4), "rpi-force-turbo", State::Skip, "[gpio4=1]");

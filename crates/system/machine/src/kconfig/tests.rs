@@ -252,3 +252,12 @@ fn a_name_has_no_equals_sign() {
     let odd = config("# CONFIG_IKCONFIG= is not set\nCONFIG_HZ=250\n");
     assert_eq!((odd.get("IKCONFIG"), odd.get("HZ")), (Setting::Unknown, Setting::Is("250".into())));
 }
+
+#[test]
+fn a_long_file_without_the_heading_is_a_part() {
+    let long: String = (0..1200).map(|n| format!("CONFIG_OPTION_{n:04}=y\n")).collect();
+    assert_eq!(config(&format!("# powerpc\n{long}")).form(), "part");
+    assert_eq!(config("CONFIG_A=y\nCONFIG_B=y\n").form(), "whole");
+    assert_eq!(config("CONFIG_A=y\nCONFIG_B=n\n").form(), "fragment");
+    assert_eq!(config(WHOLE).form(), "whole");
+}
