@@ -7,6 +7,7 @@ use crate::{KernelConfig, Setting};
 /// Options, each with one that it depends on: lib/Kconfig.debug, lib/Kconfig.kasan, kernel/trace/Kconfig (`if FTRACE`),
 /// kernel/rcu/Kconfig, init/Kconfig, kernel/time/Kconfig.
 const DEPENDS: &[(&str, &str)] = &[
+    ("AUDITSYSCALL", "AUDIT"),
     ("DEBUG_HARD_LOCKS", "DEBUG_KERNEL"),
     ("DEBUG_KMEMLEAK", "DEBUG_KERNEL"),
     ("DEBUG_LOCKDEP", "DEBUG_KERNEL"),
@@ -170,6 +171,13 @@ pub(crate) fn of(option: &str, config: &KernelConfig) -> Option<(String, &'stati
     let is_rt = on("PREEMPT_RT") || on("PREEMPT_RT_FULL");
     // On a real-time kernel the option has a prompt, so `make` writes a line for it (kernel/rcu/Kconfig; in the
     // real-time patches before 5.12).
+    // Before 5.12 also RCU_EXPERT must be on (commit 2341bc4a0311 made PREEMPT_RT suffice).
+    if option == "RCU_BOOST"
+        && config.release().is_some_and(|release| release < (5, 12))
+        && config.get("RCU_EXPERT") == Setting::Off
+    {
+        return Some(("n".to_owned(), "not set: its dependency is off"));
+    }
     if option == "RCU_BOOST" && is_rt && (config.is_whole() || config.is_defconfig()) {
         return Some(("y".to_owned(), "the default with PREEMPT_RT, because the file has no line for it"));
     }

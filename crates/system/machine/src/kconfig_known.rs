@@ -284,6 +284,12 @@ mod tests {
         use crate::Setting;
         for (text, option, expected) in [
             ("CONFIG_PREEMPT_RT_FULL=y\n", "RT_GROUP_SCHED", Setting::Off),
+            ("# CONFIG_AUDIT is not set\n", "AUDITSYSCALL", Setting::Off),
+            (
+                "# Linux/x86 4.6.7 Kernel Configuration\nCONFIG_PREEMPT_RT_FULL=y\n# CONFIG_RCU_EXPERT is not set\n",
+                "RCU_BOOST",
+                Setting::Off,
+            ),
             ("# CONFIG_CGROUP_SCHED is not set\n", "RT_GROUP_SCHED", Setting::Off),
             ("CONFIG_CGROUPS=y\n", "RT_GROUP_SCHED", Setting::Unknown),
             ("# CONFIG_SMP is not set\n", "NO_HZ_FULL", Setting::Off),

@@ -110,13 +110,17 @@ fn included(sight: &Sight, folder: &str, name: &str) -> Result<String, Gap> {
 }
 
 /// Returns the lines as a list. A line that may or may not apply is labelled with its text and has, in place of a
-/// value, the reason why this is unknown.
+/// value, the reason why this is unknown: its filter, or an included file that is missing and may set another value (it
+/// cannot take an overlay back).
 fn listed(lines: impl IntoIterator<Item = Line>, missing: Option<Gap>) -> Reading {
     let mut many = Many { items: Vec::new(), missing };
-    for Line { text, unless } in lines {
-        match unless.as_str() {
-            "" => many.push("", Ok(Value::Text(text))),
-            filters => many.push_open(text, Gap::new(format!("whether {filters} holds"), Cause::NotGiven)),
+    for line in lines {
+        let is_overlay = line.key() == "dtoverlay";
+        let Line { text, unless } = line;
+        match (unless.as_str(), many.missing.clone()) {
+            ("", Some(gap)) if !is_overlay => many.push_open(text, gap),
+            ("", _) => many.push("", Ok(Value::Text(text))),
+            (filters, _) => many.push_open(text, Gap::new(format!("whether {filters} holds"), Cause::NotGiven)),
         }
     }
     Reading::Many(many)
@@ -254,6 +258,9 @@ fn word(sight: &Sight, notes: &mut Notes, of: fn(&Found) -> Result<&'static str,
 /// # Errors
 /// If it is unknown whether the setting's line applies.
 fn value<'f>(found: &'f Found, key: &str) -> Result<Option<&'f str>, Gap> {
+    if let Some(gap) = &found.missing {
+        return Err(gap.clone());
+    }
     match found.lines.iter().find(|line| line.key() == key) {
         Some(Line { unless, .. }) if !unless.is_empty() => {
             Err(Gap::new(format!("whether {unless} holds"), Cause::NotGiven))

@@ -34,38 +34,25 @@ const EXPENSIVE: &[&str] = &[
 ];
 
 /// Like [`EXPENSIVE`], but these options exist only in some releases or depend on other options: an option whose state
-/// the configuration does not determine counts as off. FAULT_INJECTION alone has no hook in a hot path. Further files:
+/// the configuration does not determine counts as off. Lock debugging and the latency tracers have rules of their own
+/// (`kconfig-lockdep`, `kconfig-irqsoff-tracer`). FAULT_INJECTION alone has no hook in a hot path. Further files:
 /// kernel/dma, kernel/gcov, kernel/rcu/Kconfig.debug, kernel/trace.
 const ALSO: &[&str] = &[
     "DEBUG_ATOMIC",
     "DEBUG_HIGHMEM",
     "DEBUG_KMAP_LOCAL_FORCE_MAP",
-    "DEBUG_LOCKDEP",
-    "DEBUG_LOCK_ALLOC",
-    "DEBUG_MUTEXES",
     "DEBUG_PI_LIST",
     "DEBUG_PLIST",
-    "DEBUG_RT_MUTEXES",
-    "DEBUG_RWSEMS",
     "DEBUG_SLAB",
-    "DEBUG_SPINLOCK",
     "DEBUG_VIRTUAL",
-    "DEBUG_WW_MUTEX_SLOWPATH",
     "DMA_API_DEBUG",
     "FAILSLAB",
     "FAIL_PAGE_ALLOC",
     "GCOV_PROFILE_ALL",
-    "IRQSOFF_TRACER",
     "KCOV_INSTRUMENT_ALL",
-    "LOCKDEP",
-    "LOCK_STAT",
-    "PREEMPT_TRACER",
     "PROFILE_ALL_BRANCHES",
     "PROFILE_ANNOTATED_BRANCHES",
-    "PROVE_LOCKING",
     "RCU_STRICT_GRACE_PERIOD",
-    "TRACE_IRQFLAGS",
-    "TRACE_PREEMPT_TOGGLE",
 ];
 
 /// Options whose checks cost little, or that cost nothing until they are enabled at run time (DEBUG_PAGEALLOC,
@@ -141,7 +128,16 @@ fn expensive(sight: &Sight, _: &With, notes: &mut Notes) -> Reading {
     };
     let poison =
         is_before(sight, (4, 6)) || given("page_poison").and_then(|value| values::boolean(&value)) == Some(true);
-    for (name, runs) in [("DEBUG_KMEMLEAK", leaks), ("DEBUG_PAGEALLOC", pages), ("PAGE_POISONING", poison)] {
+    // Reported as the option that selects it, by a rule of its own.
+    let irqs = !is_on("IRQSOFF_TRACER") && !is_on("PROVE_LOCKING");
+    let preemption = !is_on("PREEMPT_TRACER");
+    for (name, runs) in [
+        ("DEBUG_KMEMLEAK", leaks),
+        ("DEBUG_PAGEALLOC", pages),
+        ("PAGE_POISONING", poison),
+        ("TRACE_IRQFLAGS", irqs),
+        ("TRACE_PREEMPT_TOGGLE", preemption),
+    ] {
         if runs && is_on(name) {
             many.push("", Ok(Value::Text(name.to_owned())));
         }

@@ -57,6 +57,10 @@ fn filters_that_cannot_be_told_leave_it_open() {
 fn an_included_file_is_read_or_asked_for() {
     let text = "include usercfg.txt\n";
     expect(text, None, "rpi-force-turbo", State::Skip, "usercfg.txt");
+    // What it sets comes last.
+    for id in ["rpi-force-turbo", "rpi-core-freq-uart-spi"] {
+        expect("force_turbo=1\ninclude usercfg.txt\n", Some(PI_4), id, State::Skip, "usercfg.txt");
+    }
     let mut machine = Recorded::default();
     let known = |text: &str| Read::Known(text.as_bytes().to_vec());
     machine.set("/proc/device-tree/model", known(PI_4));
