@@ -25,6 +25,7 @@ mod machine;
 mod measured;
 mod options;
 mod piece;
+mod pulled;
 mod rtla;
 mod section;
 mod sentences;
@@ -54,7 +55,7 @@ use cycle::Cycles;
 use findings::Findings;
 use label::Tally;
 use machine::{End, Machine, Window};
-use punctual_model::{Explanation, Link};
+use punctual_model::{Explanation, Link, Victim};
 use punctual_trace::{Comm, Event, Kind, Source, TraceInfo};
 use punctual_units::Arrange;
 use tracers::Tracers;
@@ -188,6 +189,7 @@ impl Attribution {
             self.options.facts.throttled = Some(true);
         }
         self.machine.line = info.line;
+        self.machine.left_out = tracers::left_out(info);
         let header = info.latency.last().filter(|header| header.is_wakeup() != Some(false));
         // The latency tracer of 2.6 measures until the end of the switch.
         let whole = header.filter(|header| header.is_old()).and_then(|header| header.latency_us?.checked_mul(1000));
@@ -421,11 +423,12 @@ impl Attribution {
             let one = machine.cpus().all(|(_, cpu)| cpu.doubtful.iter().all(|odd| odd.what != cpu::Odd::Current));
             victims.iter_mut().for_each(|victim| victim::without_cpu(victim, one));
         }
-        let doubt = tracers::doubt(machine, info);
+        let doubt = |victim: &Victim| tracers::doubt(machine, info, victim.moments.is_some());
         let model = info.latency.iter().rev().find_map(|header| header.preemption.as_deref());
         for victim in &mut victims {
             victim::unpreempted(victim, model.unwrap_or_default());
             victim::learned(victim, machine, &self.options.facts);
+            let doubt = doubt(victim);
             victim::conclude(victim, doubt.as_deref(), machine.clock.step(), info.claimed.as_ref());
         }
         let cycles = self.cycles.finish();

@@ -12,7 +12,9 @@ use super::{Behind, Facts, Soon, Victims, chain, choose, rtla};
 use graph::graph;
 use hwlat::Gaps;
 use punctual_model::{Link, Scheduled, Victim};
-use punctual_trace::{Comm, Damage, Event, Kind, LatencyHeader, Noises, Symbol, TimeBase, TraceInfo, worst_noise};
+use punctual_trace::{
+    Comm, Damage, Event, Kind, LatencyHeader, Noises, Note, Place, Symbol, TimeBase, TraceInfo, worst_noise,
+};
 use punctual_units::{Arrange, Nanos};
 use std::collections::BTreeMap;
 
@@ -283,9 +285,17 @@ pub(super) fn left_on(facts: &Facts) -> Option<String> {
 
 pub(super) const INCOMPLETE: &str = "the trace is not complete";
 
-/// Returns the reason why every cause in this trace is at most suspected.
-pub(super) fn doubt(machine: &Machine, info: &TraceInfo) -> Option<String> {
-    if let Some(note) = info.notes.iter().find(|note| spoils(&note.what)) {
+/// True if the last events that are missing were left out of the text, not lost by the kernel.
+pub(super) fn left_out(info: &TraceInfo) -> bool {
+    let missing = |note: &&Note| matches!(note.what, Damage::Omitted { .. } | Damage::Lost { .. });
+    info.notes.iter().rev().find(missing).is_some_and(|note| matches!(note.what, Damage::Omitted { .. }))
+}
+
+/// Returns the reason why every cause in this trace is at most suspected. `timed`: lines that are left out count only
+/// where they are, as for a wakeup whose lines have times.
+pub(super) fn doubt(machine: &Machine, info: &TraceInfo, timed: bool) -> Option<String> {
+    let elsewhere = |note: &Note| timed && matches!((&note.what, note.place), (Damage::Omitted { .. }, Place::Line(_)));
+    if let Some(note) = info.notes.iter().find(|note| spoils(&note.what) && !elsewhere(note)) {
         return Some(format!("{INCOMPLETE} ({})", damage(&note.what)));
     }
     if info.notes_dropped > 0 {

@@ -7,6 +7,7 @@ mod old_kernels;
 mod old_sections;
 mod pastes;
 mod random;
+mod remote;
 mod reported;
 mod rules;
 mod samples;
