@@ -4,7 +4,7 @@ use super::expiry::Offset;
 use super::inside::Inside;
 use super::section::{Before, Section, Traced};
 use super::waits::{Locks, Spin};
-use punctual_trace::{Comm, Context, Flags, Symbol, Task};
+use punctual_trace::{Comm, Context, Flags, Name, Symbol, Task};
 use std::collections::VecDeque;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -182,6 +182,8 @@ pub(super) struct Cpu {
     /// Lines of a function trace.
     pub traced: VecDeque<Traced>,
     pub sections: VecDeque<Section>,
+    /// Other events than those of this program: time, thread and name.
+    pub others: VecDeque<(u64, i32, Name)>,
     pub before_stack: Before,
     /// For each recorded stack: the time of the event before it, and the time of the stack. Between the two, the tracer
     /// recorded the stack.

@@ -15,6 +15,7 @@ pub(super) enum Why {
     WayOut,
     Entered,
     Tracer,
+    TracerLines,
     WithoutCpu,
     AtEnd,
     IdleAtEnd,

@@ -410,6 +410,12 @@ impl Machine {
                     cpu.turn(event.t_ns, None, false, most);
                 }
             }
+            Kind::Other { name, body: _ } if !name.is_empty() && in_task(event.flags) => {
+                if let Some(tid) = event.tid.filter(|tid| *tid != 0) {
+                    let name = name.clone();
+                    self.each(event, |cpu, t| push(&mut cpu.others, (t, tid, name)));
+                }
+            }
             Kind::StatRuntime { tid, runtime_ns, .. } => self.each(event, |cpu, t| {
                 if cpu.current.is_some_and(|c| c.tid == *tid) {
                     cpu.charge(t, *runtime_ns);

@@ -274,6 +274,7 @@ pub(super) fn evidence(why: Why) -> &'static str {
         Why::RestOfInterrupt => "it was current; an interrupt had begun there, and no event shows its end",
         Why::WayOut => "it was current from the end of an interrupt to the switch; the trace has no flags",
         Why::Entered => "it was current, and had entered schedule() by then",
+        Why::TracerLines => "lines are missing; by their number, the function tracer took that time",
         Why::Tracer => "the tracer recorded a stack meanwhile",
         Why::AtEnd => "it had the CPU at the end; what ran there before is not in the trace",
         Why::Pulled => {

@@ -355,9 +355,9 @@ fn functions(machine: &Machine, window: &Window, cause: &Cause) -> Option<String
     };
     let cpu = machine.cpu(window.cpu)?;
     let most = functions::most(cpu, whose, window.waking.t2, window.t3).map(|most| most.place);
-    most.or_else(|| {
-        functions::preempted(cpu, cause.tid?, window.waking.t2).filter(|_| cause.class == Class::PreemptionDisabled)
-    })
+    let off = |place: &String| cause.class == Class::PreemptionDisabled && !place.is_empty();
+    let preempted = || functions::preempted(cpu, cause.tid?, window.waking.t2).filter(off);
+    most.or_else(preempted).or_else(|| functions::repeated(cpu, cause.tid?, window.waking.t2, window.t3).filter(off))
 }
 
 /// Describes which thread waits for a lock that `owner` holds, and which thread waits for a lock that the first one

@@ -12,6 +12,7 @@ mod reported;
 mod rules;
 mod samples;
 mod sections;
+mod shown;
 mod sources;
 mod stated;
 mod timeline;

@@ -95,6 +95,14 @@ pub(super) fn unknown(victim: &Victim, late: &str, main: Option<&Cause>) -> Stri
             cause.place.as_deref().unwrap_or_default()
         );
     }
+    if let Some(cause) = victim.causes.first().filter(|cause| cause.evidence == evidence(Why::TracerLines)) {
+        return format!(
+            "{late}: for {} of it the lines are missing; suspected: the function tracer itself, since {} — supply the complete trace, and measure without it (echo 0 > \
+             /sys/kernel/tracing/options/function-trace)",
+            Nanos(cause.ns),
+            cause.place.as_deref().unwrap_or_default()
+        );
+    }
     if let Some(cause) = victim.causes.first().filter(|cause| cause.evidence == evidence(Why::IdleAtEnd)) {
         return format!(
             "{late}: the idle task had the CPU at the end of it; no line shows since when, or what ran there before{} — record sched_switch of all CPUs",
