@@ -72,6 +72,8 @@ const WORK: u64 = 50_000_000;
 const WORK_PER_EVENT: u64 = 64;
 /// Latency in ns below which a wakeup is not what a trace was recorded for, if the trace has much longer delays.
 const SHORT: u64 = 50_000;
+/// A delay that is this many times as long as the worst wakeup comes before it.
+const LONG: u64 = 100;
 /// Maximum time from an event to its stack, ns.
 const STACK: u64 = 200_000;
 
@@ -416,12 +418,13 @@ impl Attribution {
         let cycles = self.cycles.finish();
         // Even the worst one is no longer than an ordinary wakeup.
         if let Some(first) = victims.first_mut().filter(|first| first.latency_ns <= SHORT) {
-            let beside = self.findings.beside(worst, fallback == 2).map(str::to_owned);
             let ordinary = fallback == 2;
-            beside.into_iter().for_each(|text| match ordinary {
-                true => first.verdict.insert_str(0, &format!("{text}; of the wakeups: ")),
-                false => first.verdict += &format!("; {text}"),
-            });
+            if let Some((ns, text)) = self.findings.beside(worst, ordinary) {
+                match ordinary || ns / LONG > worst {
+                    true => first.verdict.insert_str(0, &format!("{text}; of the wakeups: ")),
+                    false => first.verdict += &format!("; {text}"),
+                }
+            }
         }
         if let (Some(first), Some(waits)) = (victims.first_mut(), waits.as_ref().filter(|waits| waits.ns > 2 * worst)) {
             first.verdict = format!("{}; of those that ran: {}", waits.text, first.verdict);
@@ -456,7 +459,7 @@ impl Attribution {
             let bare = || self.findings.bare(!info.without_cpu);
             stated.or_else(delays).or_else(log).or(tracers.cut).or_else(bare)
         };
-        let lost = self.findings.beside(0, false).filter(|_| tracers.marks).map(|lost| format!("; {lost}"));
+        let lost = self.findings.beside(0, false).filter(|_| tracers.marks).map(|(_, lost)| format!("; {lost}"));
         let noise = |answer: &String| answer.starts_with("osnoise: ").then(|| self.findings.noise()).flatten();
         let marked = tracers.answer.filter(|_| none).map(|answer| {
             let noise = noise(&answer).map(|noise| format!("; {noise}"));

@@ -1,11 +1,11 @@
 //! Gives one label to every nanosecond of a wakeup, from its due time until the thread runs.
 
-use super::cpu::{Doing, OVERDUE};
+use super::cpu::{Doing, OVERDUE, SILENCE};
 use super::label::{Label, Ruling, Tally, What, Why};
 use super::piece::{Piece, Place, pieces};
 use super::view::{View, thread_class};
 use super::{carrier, gap, server, stall};
-use Confidence::{High, Medium};
+use Confidence::{High, Medium, Suspected};
 use punctual_model::{Class, Confidence};
 
 pub(super) struct Walk<'a> {
@@ -68,7 +68,9 @@ impl<'a> Walk<'a> {
         let waking = &window.waking;
         let told = waking.in_call.filter(|told| *told <= t3 && told.saturating_sub(waking.t2) >= USUAL)?;
         for piece in pieces(machine.cpu(waking.from_cpu), waking.t2, told) {
-            let label = Label::new(Class::Waker, Medium, Why::InCall);
+            // The kernel needs much less: a hypervisor or firmware may have stopped the CPU.
+            let sure = if piece.ns() >= SILENCE { Suspected } else { Medium };
+            let label = Label::new(Class::Waker, sure, Why::InCall);
             let label = match piece.doing {
                 Doing::Task(task) => label.of(task),
                 _ => label,

@@ -199,3 +199,19 @@ fn events_that_a_thread_records_again_and_again_say_what_it_does() {
     let said = first(&text("kfree"));
     assert!(said.contains("rcuop/1 (nice 0, pid 15) could not be preempted") && !said.contains("again"), "{said}");
 }
+
+#[test]
+fn the_longest_wakeup_of_timerlat_is_named_though_another_is_explained() {
+    let line = |us: u32, n: u32, context: &str, ns: u32| {
+        format!("  <idle>-0 [000] d.h1. 5.{us:06}: #{n:<5} context {context} timer_latency {ns:>9} ns\n")
+    };
+    let text = |first: u32| {
+        line(100, 40, "thread", first) + &line(900, 41, "   irq", 90_000) + &line(1200, 41, "thread", 390_000)
+    };
+    let said = explained(&text(400_000));
+    assert!(said.victims[0].verdict.starts_with("CPU0 390 µs late"), "{said:?}");
+    let longest = "the longest is 400 µs on CPU 0 (#40), of which the lines show less";
+    assert!(said.victims[0].doubts.iter().any(|doubt| doubt == longest), "{said:?}");
+    let said = explained(&text(380_000));
+    assert!(said.victims[0].doubts.iter().all(|doubt| !doubt.contains("longest")), "{said:?}");
+}
