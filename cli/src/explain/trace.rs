@@ -2,10 +2,11 @@
 
 use super::args::ExplainArgs;
 use super::found::Found;
+use crate::exit;
 use punctual_explain::{ExplainOptions, Explanation, Facts, Victims};
 use punctual_model::Capture;
 use punctual_report as report;
-use punctual_trace::{self as trace, Source};
+use punctual_trace::{self as trace, Source, TraceError};
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -22,9 +23,11 @@ pub fn found(args: &ExplainArgs, path: &Path) -> Result<Found, String> {
     if let (Victims::Measuring, Some(tid)) = (&options.victims, late) {
         options.victims = Victims::Tid(tid);
     }
-    let mut source = match stdin {
-        true => trace::open_text(std::io::stdin(), trace::Options::default()).map_err(|e| format!("-: {e}"))?,
-        false => open(path)?,
+    let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+    let mut source = match opened(path, stdin) {
+        Ok(source) => source,
+        Err(Unopened::Other(error)) => return Err(error),
+        Err(Unopened::Stated(answer)) => return Ok(stated(answer, name)),
     };
     let facts = options.facts.clone();
     let mut explanation = Explanation { moments, ..punctual_explain::explain(source.as_mut(), options) };
@@ -37,11 +40,43 @@ pub fn found(args: &ExplainArgs, path: &Path) -> Result<Found, String> {
         true => punctual_explain::timelines(open(path)?.as_mut(), &explanation.victims, facts),
         false => Vec::new(),
     };
-    let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
     let trace = (!stdin).then(|| path.to_owned());
     let places =
         explanation.victims.iter().map(|victim| victim.moments.map_or_else(String::new, |m| at(m.t0_ns))).collect();
     Ok(Found { explanation, timelines, places, format, name, trace, code: None })
+}
+
+/// Why a text is not read as a trace.
+enum Unopened {
+    Other(String),
+    /// It is not a trace, but its content is known and makes this statement.
+    Stated(String),
+}
+
+fn opened(path: &Path, stdin: bool) -> Result<Box<dyn Source>, Unopened> {
+    let shown = if stdin { "-".to_owned() } else { path.display().to_string() };
+    let source = match stdin {
+        true => trace::open_text(std::io::stdin(), trace::Options::default()),
+        false => {
+            let file = File::open(path).map_err(|e| Unopened::Other(format!("cannot read {shown}: {e}")))?;
+            trace::open(file, trace::Options::default())
+        }
+    };
+    source.map_err(|error| match error {
+        TraceError::Summary { .. } | TraceError::Figures { .. } | TraceError::Log { .. } => {
+            Unopened::Stated(error.to_string())
+        }
+        error => Unopened::Other(format!("{shown}: {error}")),
+    })
+}
+
+/// Returns what a summary or a log states, without a cause of any wakeup.
+fn stated(answer: String, name: String) -> Found {
+    let chosen = "none (the text has no events)".to_owned();
+    let explanation = Explanation { answer: Some(answer), chosen, ..Explanation::default() };
+    let format = trace::Format::Unknown.name().to_owned();
+    let (timelines, places) = (Vec::new(), Vec::new());
+    Found { explanation, timelines, places, format, name, trace: None, code: Some(exit::INCONCLUSIVE) }
 }
 
 /// Returns the thread whose lateness is the reason why a window of an application's events was kept.

@@ -135,3 +135,17 @@ fn a_kept_window_leads_with_the_moment_for_which_it_was_kept() {
     assert!(text.starts_with("7.000000: control said it is late (axis): CPU1 cycle of 1.00 s"), "{text}");
     assert!(text.contains("Longest cycles\n  - CPU1 cycle of 1.00 s: ran 1.00 s (100 %)\n"), "{text}");
 }
+
+#[test]
+fn a_summary_is_stated_and_explains_no_wakeup() {
+    let table = std::env::temp_dir().join(format!("punctual-explain-summary-{}.txt", std::process::id()));
+    let text = "                                     Timer Latency\n  0 00:00:10   |          IRQ Timer Latency (us)        |         Thread Timer Latency (us)\n\
+                CPU COUNT      |      cur       min       avg       max |      cur       min       avg       max\n  \
+                0 #9000      |        1         0         1        12 |        7         3         8        95\n";
+    std::fs::write(&table, text).unwrap();
+    let output = explain(&[&table.display().to_string()]);
+    let said = String::from_utf8(output.stdout).unwrap();
+    std::fs::remove_file(&table).unwrap();
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert!(said.starts_with("the table of rtla timerlat top (the worst thread latency is 95 us on CPU 0"), "{said}");
+}

@@ -4,7 +4,7 @@ use super::expiry::Offset;
 use super::inside::Inside;
 use super::section::{Before, Section, Traced};
 use super::waits::{Locks, Spin};
-use punctual_trace::{Comm, Context, Flags, Symbol, Task};
+use punctual_trace::{Comm, Context, Flags, Name, Symbol, Task};
 use std::collections::VecDeque;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +58,8 @@ pub(super) enum IdleState {
     Unknown,
     /// The CPU has left its idle state.
     Awake,
+    /// The idle loop polls, so a waker sends no interrupt (sched_wake_idle_without_ipi). Known until the next switch.
+    Polling,
     In(u32),
 }
 
@@ -99,6 +101,8 @@ pub(super) struct Doubtful {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Odd {
     Lost,
+    /// Lines are left out of the text there.
+    LeftOut,
     /// An event shows a different thread as current than the events before it do.
     Current,
     /// An interrupt ended before an interrupt nested in it did, or too many interrupts are nested.
@@ -112,6 +116,12 @@ pub(super) enum Odd {
     /// According to the flags, no reschedule was requested, and neither interrupts nor preemption were off, but a more
     /// urgent thread had been woken.
     Calm,
+}
+
+impl Odd {
+    pub fn is_missing(self) -> bool {
+        matches!(self, Odd::Lost | Odd::LeftOut)
+    }
 }
 
 /// Minimum silence that counts as evidence, ns.
@@ -172,6 +182,8 @@ pub(super) struct Cpu {
     /// Lines of a function trace.
     pub traced: VecDeque<Traced>,
     pub sections: VecDeque<Section>,
+    /// Other events than those of this program: time, thread and name.
+    pub others: VecDeque<(u64, i32, Name)>,
     pub before_stack: Before,
     /// For each recorded stack: the time of the event before it, and the time of the stack. Between the two, the tracer
     /// recorded the stack.
@@ -390,7 +402,7 @@ impl Cpu {
     }
 
     /// Handles lost events: the activity is unknown until the next event.
-    pub fn lose(&mut self, t: u64, most: usize) {
+    pub fn lose(&mut self, what: Odd, t: u64, most: usize) {
         self.lost =
             self.current.filter(|current| current.tid != 0 && self.frames.is_empty()).map(|current| (t, current));
         self.frames.clear();
@@ -405,7 +417,7 @@ impl Cpu {
         (self.inside, self.entered) = (Inside::default(), false);
         self.locks = Locks::default();
         (self.preempt_off, self.irqs_off, self.idle) = (false, false, IdleState::Unknown);
-        self.odd(Odd::Lost, t);
+        self.odd(what, t);
         self.turn(t, None, false, most);
     }
 }

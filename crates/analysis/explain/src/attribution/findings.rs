@@ -243,8 +243,8 @@ impl Findings {
 
     /// Returns a delay that a short latency of this many ns would hide: the longest preemption of the requested
     /// threads, or else a much longer delay of others; if the latency is that of an ordinary thread, any longer delay
-    /// of others.
-    pub fn beside(&self, latency: u64, ordinary: bool) -> Option<&str> {
+    /// of others. It is returned with its length, ns.
+    pub fn beside(&self, latency: u64, ordinary: bool) -> Option<(u64, &str)> {
         const TIMES: u64 = 5;
         const MUCH: u64 = 100_000;
         let least = if ordinary { latency.saturating_sub(1) } else { latency.saturating_mul(TIMES).max(MUCH) };
@@ -255,7 +255,7 @@ impl Findings {
         let other = || others.iter().filter_map(|of| self.spans.longest(*of, least)).max();
         // An ordinary thread with a better nice value is likely the one of interest.
         let favoured = || self.spans.longest(Of::Outranked, latency / 2).filter(|_| ordinary);
-        self.spans.longest(Of::RealTime, latency).or_else(other).or_else(favoured).map(|(_, text)| text)
+        self.spans.longest(Of::RealTime, latency).or_else(other).or_else(favoured)
     }
 
     /// Returns the sentence about the longest time for which a chosen thread was runnable after losing its CPU.

@@ -112,6 +112,16 @@ pub(super) fn preempted(cpu: &Cpu, tid: i32, from: u64) -> Option<String> {
     Some(format!("until it was enabled again in {}", callers.find(|caller| *caller != "preempt_schedule")?))
 }
 
+/// Names the event that makes up most of those that a thread recorded between the two times, for example
+/// `where it records rcu_invoke_callback again and again`.
+pub(super) fn repeated(cpu: &Cpu, tid: i32, from: u64, to: u64) -> Option<String> {
+    let own = || cpu.others.iter().filter(|(t, by, _)| *by == tid && (from..=to).contains(t));
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    own().for_each(|(.., name)| *counts.entry(name).or_default() += 1);
+    let (name, count) = counts.into_iter().max_by_key(|(_, count)| *count)?;
+    (count >= FEWEST && count * 2 > own().count()).then(|| format!("where it recorded {name} again and again"))
+}
+
 #[derive(Clone, Debug)]
 pub(super) struct Most {
     pub place: String,
@@ -231,6 +241,45 @@ fn is_plumbing(function: &str) -> bool {
         "try_to_wake_up",
     ];
     PARTS.iter().any(|part| function.contains(part))
+}
+
+/// Returns the function from whose calls most of the lines are, and the function that it calls:
+/// `in calls of end_bio → end_page`. Of the lines, it is the outermost one.
+pub(super) fn root(cpu: &Cpu) -> Option<String> {
+    const DEPTH: usize = 32;
+    let mut callers: BTreeMap<&str, &str> = BTreeMap::new();
+    for line in &cpu.traced {
+        if let Some((function, parent)) = name(&line.function).zip(line.parent.as_ref().and_then(name)) {
+            callers.entry(function).or_insert(parent);
+        }
+    }
+    let mut counts: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    for line in &cpu.traced {
+        let (Some(mut function), Some(mut parent)) = (name(&line.function), line.parent.as_ref().and_then(name)) else {
+            continue;
+        };
+        for _ in 0..DEPTH {
+            let Some(next) = callers.get(parent).filter(|next| **next != parent) else { break };
+            (function, parent) = (parent, next);
+        }
+        *counts.entry((parent, function)).or_default() += 1;
+    }
+    let ((root, callee), count) = counts.into_iter().max_by_key(|(_, count)| *count)?;
+    let most = count >= FEWEST && count * 2 > cpu.traced.len() && !is_plumbing(root);
+    most.then(|| format!("in calls of {root} → {callee}"))
+}
+
+/// True for the loops that spin for a sleeping lock until a reschedule is requested (kernel/locking/).
+pub(super) fn spins(function: &str) -> bool {
+    const LOOPS: [&str; 6] = [
+        "rwsem_optimistic_spin",
+        "rwsem_spin_on_owner",
+        "mutex_optimistic_spin",
+        "mutex_spin_on_owner",
+        "rtmutex_spin_on_owner",
+        "osq_lock",
+    ];
+    LOOPS.contains(&bare(function).as_str())
 }
 
 /// Returns `waiting for or holding the lock that _raw_spin_lock takes in free_area`, if the first line takes a spinning

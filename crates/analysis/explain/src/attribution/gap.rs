@@ -218,9 +218,12 @@ fn leaving_idle(view: &View, piece: &Piece, place: Place) -> Label {
         _ if woken_here => Label::new(Class::Unaccounted, Medium, Why::IdleWoken),
         IdleState::In(_) if long => Label::new(Class::IdleExit, Suspected, Why::IdleState),
         IdleState::In(_) => Label::new(Class::IdleExit, Medium, Why::IdleState),
-        IdleState::Awake if piece.ns() >= BRIEF => Label::new(Class::Unaccounted, Medium, Why::IdleAwake),
-        IdleState::Unknown if long => Label::new(Class::IdleExit, Suspected, Why::Idle),
-        IdleState::Awake | IdleState::Unknown => Label::new(Class::IdleExit, Medium, Why::Idle),
+        IdleState::Awake | IdleState::Polling if piece.ns() >= BRIEF => {
+            Label::new(Class::Unaccounted, Medium, Why::IdleAwake)
+        }
+        IdleState::Awake | IdleState::Polling => Label::new(Class::IdleExit, Medium, Why::Idle),
+        // Without cpu_idle events, nothing shows that the CPU was in an idle state.
+        IdleState::Unknown => Label::new(Class::IdleExit, Suspected, Why::Idle),
     }
 }
 

@@ -86,6 +86,8 @@ pub(super) struct Machine {
     pub now: u64,
     /// Line number of the event being applied, if the trace is text.
     pub line: Option<u64>,
+    /// True if the last events that are missing were left out of the text.
+    pub left_out: bool,
 }
 
 impl Machine {
@@ -121,7 +123,8 @@ impl Machine {
             Kind::LostEvents { .. } => {
                 let most = self.most();
                 self.lost = Some(event.t_ns);
-                self.cpu_mut(event.cpu)?.lose(event.t_ns, most);
+                let what = if self.left_out { Odd::LeftOut } else { Odd::Lost };
+                self.cpu_mut(event.cpu)?.lose(what, event.t_ns, most);
                 return None;
             }
             _ => {}
@@ -301,6 +304,9 @@ impl Machine {
             cpu.odd(Odd::Switch, t);
         }
         cpu.leaves(prev);
+        if cpu.idle == IdleState::Polling {
+            cpu.idle = IdleState::Unknown;
+        }
         let soft = match cpu.frames.pop() {
             Some(Frame::Soft { vec }) => Some(vec),
             _ => None,
@@ -323,6 +329,7 @@ impl Machine {
         let running =
             Running { tid: next.tid, prio: known.prio, comm: known.comm, boosted, changed: false, around: false };
         let early = known.early.take();
+        known.is_unseen = false;
         let (waking, comm, prio) = (known.waking.take().or(early), known.comm, known.prio);
         let taken = known.last_out.zip(known.preempted.take());
         if waking.is_none() && next.tid != 0 {
@@ -392,6 +399,22 @@ impl Machine {
             }
             Kind::CpuIdle { state, cpu } if *cpu == event.cpu => {
                 self.turned(event, |cpu, _| cpu.idle = state.map_or(IdleState::Awake, IdleState::In));
+            }
+            Kind::Other { name, body: Some(body) } if &**name == "sched_wake_idle_without_ipi" => {
+                let polls = body.trim().strip_prefix("cpu=").and_then(|cpu| cpu.parse().ok());
+                let most = self.most();
+                if let Some(cpu) = polls.and_then(|cpu: u32| self.cpus.get_mut(cpu as usize)?.as_deref_mut())
+                    && cpu.current.is_some_and(|current| current.tid == 0)
+                {
+                    cpu.idle = IdleState::Polling;
+                    cpu.turn(event.t_ns, None, false, most);
+                }
+            }
+            Kind::Other { name, body: _ } if !name.is_empty() && in_task(event.flags) => {
+                if let Some(tid) = event.tid.filter(|tid| *tid != 0) {
+                    let name = name.clone();
+                    self.each(event, |cpu, t| push(&mut cpu.others, (t, tid, name)));
+                }
             }
             Kind::StatRuntime { tid, runtime_ns, .. } => self.each(event, |cpu, t| {
                 if cpu.current.is_some_and(|c| c.tid == *tid) {

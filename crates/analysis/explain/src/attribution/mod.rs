@@ -11,6 +11,7 @@ mod chain;
 mod choose;
 mod clock;
 mod collect;
+mod cost;
 mod cpu;
 mod cycle;
 mod expiry;
@@ -18,6 +19,7 @@ mod findings;
 mod following;
 mod functions;
 mod gap;
+mod holes;
 mod ids;
 mod inside;
 mod label;
@@ -25,10 +27,12 @@ mod machine;
 mod measured;
 mod options;
 mod piece;
+mod pulled;
 mod rtla;
 mod section;
 mod sentences;
 mod server;
+mod soon;
 mod spans;
 mod stall;
 mod tasks;
@@ -54,9 +58,10 @@ use cycle::Cycles;
 use findings::Findings;
 use label::Tally;
 use machine::{End, Machine, Window};
-use punctual_model::{Explanation, Link};
-use punctual_trace::{Comm, Event, Kind, Source, TraceInfo};
+use punctual_model::{Explanation, Link, Victim};
+use punctual_trace::{Comm, Event, Kind, LatencyHeader, Source, TraceInfo};
 use punctual_units::Arrange;
+use soon::Soon;
 use tracers::Tracers;
 use view::View;
 use waiting::Waiting;
@@ -67,6 +72,8 @@ const WORK: u64 = 50_000_000;
 const WORK_PER_EVENT: u64 = 64;
 /// Latency in ns below which a wakeup is not what a trace was recorded for, if the trace has much longer delays.
 const SHORT: u64 = 50_000;
+/// A delay that is this many times as long as the worst wakeup comes before it.
+const LONG: u64 = 100;
 /// Maximum time from an event to its stack, ns.
 const STACK: u64 = 200_000;
 
@@ -90,7 +97,7 @@ pub struct Attribution {
     /// The thread of a wakeup tracer's header, and its latency if that may extend beyond the switch to it, ns.
     subject: Option<(i32, Option<u64>)>,
     /// The thread of the header, if it got the CPU long before the latency in the header had elapsed.
-    soon: Option<(i32, Soon)>,
+    soon: Option<Soon>,
     /// Time of the first event of the trace, ns.
     began: Option<u64>,
     /// True if that event is one of the idle task.
@@ -102,22 +109,6 @@ pub struct Attribution {
     /// The thread with the longest wait among those that were not requested: tid, name and wait, ns.
     other: Option<(i32, Option<Comm>, u64)>,
     behind: Option<Behind>,
-}
-
-/// How a thread got the CPU long before the latency in the header had elapsed.
-#[derive(Clone, Copy, Debug)]
-struct Soon {
-    /// Time until the thread got the CPU, ns: from its wakeup if `is_after` is true, otherwise from the first line.
-    waited: u64,
-    cpu: u32,
-    /// True if most of the latency preceded the wakeup, which is therefore not what the header measures.
-    is_after: bool,
-    /// Time from the wakeup to the first line, ns, if the lines show only the end of the header's latency.
-    missing: Option<u64>,
-    /// True if the first line is one of the idle task.
-    idle: bool,
-    /// Duration shown by the lines, from the first to the last, ns, if that is less than half of the header's latency.
-    shown: Option<u64>,
 }
 
 /// The longest wait that led to a wakeup of a chosen thread and is not part of its latency.
@@ -188,6 +179,7 @@ impl Attribution {
             self.options.facts.throttled = Some(true);
         }
         self.machine.line = info.line;
+        self.machine.left_out = tracers::left_out(info);
         let header = info.latency.last().filter(|header| header.is_wakeup() != Some(false));
         // The latency tracer of 2.6 measures until the end of the switch.
         let whole = header.filter(|header| header.is_old()).and_then(|header| header.latency_us?.checked_mul(1000));
@@ -219,6 +211,9 @@ impl Attribution {
 
     /// Ends a trace: wakeups that wait for further events are completed with the available ones.
     fn conclude(&mut self, info: &TraceInfo) {
+        if let Some(soon) = &mut self.soon {
+            soon.conclude(&self.machine, self.began);
+        }
         self.awaited(u64::MAX);
         let window = info.latency.iter().rev().find_map(|header| self.machine.cut(header));
         if let Some(window) = window {
@@ -245,22 +240,12 @@ impl Attribution {
         let named = matches!(self.options.victims, Victims::Tid(_) | Victims::Comm(_));
         let subject = self.subject.filter(|(tid, _)| *tid == window.tid);
         let waited = window.t3 - window.waking.t0;
-        let began = self.began.unwrap_or(window.waking.t0);
-        // Times of these tracers begin with the wakeup.
-        let whole = subject.and_then(|(_, whole)| whole);
-        let is_end = |whole: u64| began > whole / 2 && window.t3 <= whole.saturating_add(sentences::SWITCH);
-        let whole = whole.filter(|whole| *whole > 2 * waited + sentences::SWITCH || is_end(*whole));
-        if let Some(whole) = whole {
-            let missing = is_end(whole).then_some(began);
-            let began = began.min(window.waking.t0);
-            let is_after = window.waking.t0 - began > whole / 2;
-            let waited = match missing {
-                Some(_) => window.t3,
-                None if is_after => waited,
-                None => window.t3 - began,
-            };
-            let idle = self.idle_at_first;
-            self.soon = Some((window.tid, Soon { waited, cpu: window.cpu, is_after, missing, idle, shown: None }));
+        if let Some(whole) = subject.and_then(|(_, whole)| whole)
+            && let Some(soon) = Soon::new(window, whole, self.began, self.idle_at_first)
+        {
+            if self.soon.as_ref().is_none_or(|known| soon.whole > known.whole) {
+                self.soon = Some(soon);
+            }
             return;
         }
         let chosen = choose::rank(&self.options.victims, window.tid, window.comm, window.prio);
@@ -375,15 +360,15 @@ impl Attribution {
         let wakeups = worst.wakeups;
         let machine = &self.machine;
         let (mut victims, mut groups) = worst.finish(self.options.threshold_ns, |what| sentences::busy(machine, what));
-        let soon = self.soon.filter(|_| victims.is_empty());
-        let whole = self.subject.and_then(|(_, whole)| whole).unwrap_or(0);
-        let shown = self.began.map(|began| machine.now.saturating_sub(began)).filter(|shown| *shown < whole / 2);
-        let soon = soon.map(|(tid, soon)| (tid, Soon { shown, ..soon }));
-        let woken = |tid| {
-            let soon = soon.filter(|(of, _)| *of == tid).map(|(_, soon)| Some(soon));
-            soon.or(victims.iter().any(|victim| victim.tid == Some(tid)).then_some(None))
+        let soon = self.soon.filter(|soon| victims.first().is_none_or(|victim| victim.latency_ns < soon.whole));
+        let woken = |header: &LatencyHeader| {
+            let soon = soon.as_ref().filter(|soon| soon.is_of(header)).map(Some);
+            soon.or(victims.iter().any(|victim| victim.tid == header.tid).then_some(None))
         };
-        let (mut analysed, tracers) = self.tracers.finish(info, &self.options.facts, machine, woken);
+        let (mut analysed, mut tracers) = self.tracers.finish(info, &self.options.facts, machine, woken);
+        // The verdict on another trace of the same text follows it.
+        let switched = tracers.switched.take_if(|_| !victims.is_empty());
+        tracers.answer = tracers.answer.or(tracers.switched.take());
         let better =
             !analysed.is_empty() || tracers.answer.is_some() || tracers.bare.is_some() || self.findings.is_strong();
         if fallback == 2 && better {
@@ -421,22 +406,25 @@ impl Attribution {
             let one = machine.cpus().all(|(_, cpu)| cpu.doubtful.iter().all(|odd| odd.what != cpu::Odd::Current));
             victims.iter_mut().for_each(|victim| victim::without_cpu(victim, one));
         }
-        let doubt = tracers::doubt(machine, info);
+        let doubt = |victim: &Victim| tracers::doubt(machine, info, victim.moments.is_some());
         let model = info.latency.iter().rev().find_map(|header| header.preemption.as_deref());
         for victim in &mut victims {
             victim::unpreempted(victim, model.unwrap_or_default());
             victim::learned(victim, machine, &self.options.facts);
+            cost::function_tracer(victim, machine, info);
+            let doubt = doubt(victim);
             victim::conclude(victim, doubt.as_deref(), machine.clock.step(), info.claimed.as_ref());
         }
         let cycles = self.cycles.finish();
         // Even the worst one is no longer than an ordinary wakeup.
         if let Some(first) = victims.first_mut().filter(|first| first.latency_ns <= SHORT) {
-            let beside = self.findings.beside(worst, fallback == 2).map(str::to_owned);
             let ordinary = fallback == 2;
-            beside.into_iter().for_each(|text| match ordinary {
-                true => first.verdict.insert_str(0, &format!("{text}; of the wakeups: ")),
-                false => first.verdict += &format!("; {text}"),
-            });
+            if let Some((ns, text)) = self.findings.beside(worst, ordinary) {
+                match ordinary || ns / LONG > worst {
+                    true => first.verdict.insert_str(0, &format!("{text}; of the wakeups: ")),
+                    false => first.verdict += &format!("; {text}"),
+                }
+            }
         }
         if let (Some(first), Some(waits)) = (victims.first_mut(), waits.as_ref().filter(|waits| waits.ns > 2 * worst)) {
             first.verdict = format!("{}; of those that ran: {}", waits.text, first.verdict);
@@ -447,6 +435,9 @@ impl Attribution {
                 0,
                 "no whole wakeup of a real-time thread, apart from migration/N, is in the trace; of others: ",
             );
+        }
+        if let (Some(first), Some(switched)) = (victims.first_mut(), switched) {
+            first.verdict = format!("{switched}; of the other traces here: {}", first.verdict);
         }
         let none = victims.is_empty();
         let asked = self.options.victims != Victims::Measuring;
@@ -468,7 +459,7 @@ impl Attribution {
             let bare = || self.findings.bare(!info.without_cpu);
             stated.or_else(delays).or_else(log).or(tracers.cut).or_else(bare)
         };
-        let lost = self.findings.beside(0, false).filter(|_| tracers.marks).map(|lost| format!("; {lost}"));
+        let lost = self.findings.beside(0, false).filter(|_| tracers.marks).map(|(_, lost)| format!("; {lost}"));
         let noise = |answer: &String| answer.starts_with("osnoise: ").then(|| self.findings.noise()).flatten();
         let marked = tracers.answer.filter(|_| none).map(|answer| {
             let noise = noise(&answer).map(|noise| format!("; {noise}"));
@@ -483,6 +474,10 @@ impl Attribution {
         }
         if answer.is_some() {
             notes.retain(|note| answer.as_ref().is_some_and(|answer| !answer.contains(note.as_str())));
+        }
+        if let Some(answer) = &answer {
+            // The answer repeats it, with more.
+            tracers.said.retain(|said| said == answer || !answer.starts_with(said.as_str()));
         }
         let moments = Vec::new();
         Explanation { victims, groups, moments, cycles, wakeups, chosen, notes, answer, tracers: tracers.said }

@@ -65,20 +65,13 @@ fn raw_causes(analysis: &RtlaAnalysis, facts: &Facts) -> Vec<Cause> {
         (analysis.total_us.or(analysis.blocking_thread_us), analysis.irq_latency_us, analysis.blocking.first())
     {
         // The trace stopped in the interrupt: the interrupted code had delayed it, or the CPU stalled.
-        let place = section::interrupted(analysis.stack.iter().map(String::as_str)).map(|place| format!("in {place}"));
-        let who = Cause {
-            tid: Some(*tid),
-            comm: Some(comm.to_string()),
-            scheduled: scheduled(facts, *tid),
-            place,
-            ..cause(
-                Class::IrqsDisabled,
-                ns(late),
-                Suspected,
-                "rtla: IRQ latency, and the thread that the timer interrupt interrupted",
-            )
+        let late = Upon {
+            ns: ns(late),
+            who: Some((Some(*comm), *tid)),
+            idle: analysis.exit_from_idle || *tid == 0,
+            stack: analysis.stack.iter().map(String::as_str).collect(),
         };
-        return vec![who];
+        return vec![late.cause(facts, "rtla: IRQ latency, and the thread that the timer interrupt interrupted")];
     }
     let mut causes: Vec<Cause> =
         analysis.blocking.iter().map(|(c, tid, us)| blocking(analysis, facts, *c, *tid, *us)).collect();

@@ -1,4 +1,5 @@
 mod advice;
+mod unknown;
 
 use super::cpu::{Doubtful, Odd};
 use super::inside::UNNAMED;
@@ -8,6 +9,7 @@ use super::rtla::OWN;
 use advice::advice;
 use punctual_model::{Cause, Class, Confidence, CulpritGroup as Group, Cycle, Scheduled, Victim};
 use punctual_units::Nanos;
+use unknown::unknown;
 
 /// Maximum duration of an ordinary switch, ns.
 pub(super) const SWITCH: u64 = 10_000;
@@ -16,6 +18,7 @@ const BRIEF: u64 = 20_000;
 
 /// Evidence for kernels with preempt=none or voluntary.
 pub(super) const UNPREEMPTED: &str = "the kernel preempts none of its own code (M:";
+const LEFT_OUT: &str = "the text leaves out lines";
 const MONO: &str = "record with another clock (echo mono > /sys/kernel/tracing/trace_clock)";
 
 /// Describes a latency whose trace clock is too coarse; `step` in ns.
@@ -64,116 +67,28 @@ pub(super) fn verdict(victim: &Victim) -> String {
         let before = victim.chain.first().map(|link| format!("; {}", link.text())).unwrap_or_default();
         return format!("{late}: no longer than an ordinary switch takes{before}");
     }
+    if let Some(text) = on_idle(victim) {
+        return format!("{late}: {text}");
+    }
     let main = victim.causes.iter().find(|c| c.class != Class::Unaccounted);
     let Some(cause) = main.filter(|c| c.ns >= victim.unaccounted_ns) else {
-        let idle = [Why::IdleAwake, Why::IdleWoken, Why::StoodOff, Why::LeftInterrupt].map(evidence);
-        if let Some(idle) = victim.causes.first().filter(|cause| idle.contains(&cause.evidence.as_str())) {
-            let ns = Nanos(idle.ns);
-            let place = idle.place.as_ref().map(|place| format!(", most of it {place}")).unwrap_or_default();
-            return match idle.ns {
-                _ if idle.evidence == evidence(Why::StoodOff) => format!(
-                    "{late}: for {ns} of it the idle task was current with interrupts off{place}, and no interrupt is recorded there: the cause is what that function does, an NMI, firmware or the host of a guest"
-                ),
-                _ if idle.evidence == evidence(Why::LeftInterrupt) => format!(
-                    "{late}: the idle task was current for {ns} of it, and an interrupt ended there{place}: the rest of that interrupt, what \
-                     follows it and the way out of the idle loop; no line shows which of them took long"
-                ),
-                ..BRIEF => format!(
-                    "{late}: the CPU was awake, and the end of the interrupt that woke the thread and the way out of the idle loop took {ns} of it"
-                ),
-                _ if idle.evidence == evidence(Why::IdleWoken) => format!(
-                    "{late}: the idle task stayed current for {ns} of it although this CPU itself had woken the thread{place}, for an unknown reason — \
-                     an interrupt that is not recorded, or the idle loop (an idle state entered in spite of it, firmware)"
-                ),
-                _ => format!(
-                    "{late}: the idle task was current for {ns} of it on a CPU that was awake{place}, for an unknown reason — an interrupt that is not \
-                     recorded, or the idle loop itself"
-                ),
-            };
-        }
-        if let Some(thread) = victim.causes.first().filter(|cause| cause.evidence == super::rtla::UNNAMED) {
-            let ns = Nanos(thread.ns);
-            return format!(
-                "{late}: a thread ran for {ns} of it, by rtla's \"Blocking thread\" — the next line of rtla names it"
-            );
-        }
-        let current = victim.causes.first().filter(|cause| cause.class == Class::Unaccounted && cause.tid.is_some());
-        if let Some(cause) = current {
-            let who = cause.scheduled.thread(cause.comm.as_deref(), cause.tid);
-            let ns = Nanos(cause.ns);
-            if cause.evidence == evidence(Why::RestOfInterrupt) {
-                return format!(
-                    "{late}: {who} was current for {ns} of it, in the interrupt that was running or after it with preemption off: no event shows \
-                     where that ended — record irq and irq_vectors"
-                );
-            }
-            if cause.evidence == evidence(Why::Unseen) {
-                return format!(
-                    "{late}: {who} was current at the last line{}; what ran in the rest of that time is not in these lines",
-                    cause.place.as_ref().map(|place| format!(", {place}")).unwrap_or_default()
-                );
-            }
-            if cause.evidence == evidence(Why::AtEnd) {
-                return format!(
-                    "{late}: {who} had the CPU at the end of it; no line shows since when, or what ran there before{} — record sched_switch of all CPUs",
-                    cause.place.as_ref().map(|place| format!("; {place}")).unwrap_or_default()
-                );
-            }
-            if cause.evidence == evidence(Why::WayOut) {
-                return format!(
-                    "{late}: {who} was current for {ns} of it, between the end of an interrupt and the switch (the way out of it, softirqs, the \
-                     scheduler); the lines have no flags, so whether interrupts or preemption were off there is not known"
-                );
-            }
-            if cause.evidence == evidence(Why::Entered) {
-                return format!(
-                    "{late}: {who} was on its way to give up the CPU for most of it: {}, so preemption was not off that long",
-                    cause.place.as_deref().unwrap_or_default()
-                );
-            }
-            if cause.evidence == evidence(Why::Preemptible) {
-                return format!(
-                    "{late}: {who} kept the CPU for {ns} of it although it could be preempted and no reschedule was requested, according to the flags of its \
-                     lines{}: why the scheduler asked for none is not in the trace",
-                    cause.place.as_ref().map(|place| format!(", {place}")).unwrap_or_default()
-                );
-            }
-            return match cause.scheduled.policy {
-                None => format!(
-                    "{late}: {who} was current for {ns} of it, with unknown priority — record sched_switch from before it"
-                ),
-                Some(_) => format!(
-                    "{late}: {who} was current for {ns} of it, for an unknown reason — record sched_switch from before it"
-                ),
-            };
-        }
-        if let Some(cause) = victim.causes.first().filter(|cause| cause.evidence == evidence(Why::Tracer)) {
-            return format!(
-                "{late}: for {} of it {} — this is the tracer's own time (trace_options stacktrace, or a trigger that records stacks)",
-                Nanos(cause.ns),
-                cause.place.as_deref().unwrap_or_default()
-            );
-        }
-        if victim.causes.first().is_some_and(|cause| cause.evidence == evidence(Why::WithoutCpu)) {
-            return format!(
-                "{late}: what ran on its CPU meanwhile is unknown, because the lines do not say on which CPU events were"
-            );
-        }
-        let mut unknown = format!("{late}: for {} of it the trace shows no cause", Nanos(victim.unaccounted_ns));
-        if let Some(cause) = main.filter(|cause| cause.share >= 0.1) {
-            let (parts, guess) = parts(victim, cause);
-            unknown += &format!("; {guess}{parts}");
-        }
-        let clock = victim.doubts.iter().find(|doubt| doubt.contains("clock has a resolution"));
-        let incomplete = victim.doubts.iter().any(|doubt| doubt.starts_with(super::tracers::INCOMPLETE));
-        return match clock {
-            Some(clock) => format!("{unknown} — {clock}: {MONO}"),
-            None if incomplete => format!("{unknown} — lines are missing here: supply the complete trace"),
-            None => format!("{unknown} — record sched_switch, sched_waking, hrtimer and irq events of all CPUs"),
-        };
+        return unknown(victim, &late, main);
     };
     let (parts, guess) = parts(victim, cause);
     format!("{late}: {guess}{parts} — {}", advice(cause, victim.cpu))
+}
+
+/// Describes a wakeup on an idle CPU that took no longer than usual.
+fn on_idle(victim: &Victim) -> Option<String> {
+    let usual = |cause: &Cause| {
+        cause.class == Class::IdleExit || cause.evidence == evidence(Why::InCall) || cause.ns <= SWITCH / 2
+    };
+    let idle = victim.causes.iter().any(|cause| cause.class == Class::IdleExit);
+    (victim.latency_ns <= BRIEF && idle && victim.causes.iter().all(usual)).then_some(())?;
+    let call = victim.causes.iter().find(|cause| cause.evidence == evidence(Why::InCall));
+    let call = call.map(|cause| format!("; {}", happened(cause, &format!("{} of it", Nanos(cause.ns)))));
+    let before = victim.chain.first().map(|link| format!("; {}", link.text())).unwrap_or_default();
+    Some(format!("no longer than the wakeup of an idle CPU usually takes{}{before}", call.unwrap_or_default()))
 }
 
 /// Formats the main cause, and further causes if the main one is not most of the latency.
@@ -228,11 +143,23 @@ pub(super) fn happened(cause: &Cause, part: &str) -> String {
         (Class::Softirq, None) => format!("softirq {what} took {part}{place}"),
         (Class::IrqsDisabled, Some(_)) => format!("{who} kept interrupts off for {part}{place}"),
         (Class::IrqsDisabled, None) => {
-            format!("the timer interrupt came late by {part}{place}: interrupts off, or the CPU stalled")
+            // An interrupt is taken in a function that has interrupts on, or has just enabled them.
+            let inside = |place: &str| place.contains(" was in ") && !place.ends_with("user space");
+            let stalled = match cause.place.as_deref().is_some_and(inside) {
+                true => "interrupts off, or the CPU stalled there (access to registers of a device, firmware)",
+                false => "interrupts off, or the CPU stalled",
+            };
+            format!("the timer interrupt came late by {part}{place}: {stalled}")
         }
         (Class::PreemptionDisabled, _) => format!("{who} could not be preempted for {part}{place}"),
         (Class::Steal, _) => format!("the hypervisor ran something else for {part}, no task is responsible"),
         (Class::MachineStall, _) => format!("the whole machine stalled for {part}, no task is responsible"),
+        (Class::IdleExit, _) if cause.evidence == evidence(Why::IdleAtEnd) => format!(
+            "leaving idle took {part}, or the interrupt that ends it came late (the idle task had the CPU at the switch, and no line shows it before)"
+        ),
+        (Class::IdleExit, _) if cause.evidence == evidence(Why::Idle) && cause.confidence == Confidence::Suspected => {
+            format!("leaving idle took {part}, or the interrupt that ends it came late, or the CPU did not run")
+        }
         (Class::IdleExit, _) if cause.confidence == Confidence::Suspected => {
             format!("leaving idle took {part}, or the CPU did not run")
         }
@@ -245,6 +172,9 @@ pub(super) fn happened(cause: &Cause, part: &str) -> String {
             format!("{who} held a lock that a more urgent thread wants, and ran {part}{place}")
         }
         (Class::ReturnToUser, _) => format!("it had the CPU, but was not back in user space for {part}"),
+        (Class::Waker, Some(_)) if cause.evidence == evidence(Why::InCall) => {
+            format!("{who}, which woke it, took {part} to queue it (from sched_waking to sched_wakeup)")
+        }
         (Class::Waker, Some(_)) => format!("{who} was on its way to wake it for {part}"),
         (Class::Waker, None) => format!("its wakeup was in progress for {part}"),
         (Class::BeforeWaker, _) => format!("{who} ran {part} before the thread that had to wake it"),
@@ -274,6 +204,7 @@ pub(super) fn is_ipi(what: &str) -> bool {
 pub(super) fn odd(cpu: u32, odd: Doubtful) -> String {
     let what = match odd.what {
         Odd::Lost => return format!("events of CPU {cpu} were lost"),
+        Odd::LeftOut => return format!("{LEFT_OUT} of CPU {cpu}"),
         Odd::Current => "another thread was current there, according to the preceding events",
         Odd::Nested => "an interrupt ends before other interrupts nested in it have ended",
         Odd::Exit => "an interrupt or softirq ends although none had begun",
@@ -343,8 +274,13 @@ pub(super) fn evidence(why: Why) -> &'static str {
         Why::RestOfInterrupt => "it was current; an interrupt had begun there, and no event shows its end",
         Why::WayOut => "it was current from the end of an interrupt to the switch; the trace has no flags",
         Why::Entered => "it was current, and had entered schedule() by then",
+        Why::TracerLines => "lines are missing; by their number, the function tracer took that time",
         Why::Tracer => "the tracer recorded a stack meanwhile",
         Why::AtEnd => "it had the CPU at the end; what ran there before is not in the trace",
+        Why::Pulled => {
+            "its last line, with need-resched set, comes before the gap, and then another CPU took the thread over"
+        }
+        Why::IdleAtEnd => "the idle task had the CPU at the end; what ran there before is not in the trace",
         Why::WithoutCpu => "the lines do not say on which CPU events were",
         Why::Unseen => "it was current at the last line, which comes before most of the delay",
         Why::Cut => "the lines end in a softirq, before the thread ran",
@@ -386,6 +322,7 @@ pub(super) fn evidence(why: Why) -> &'static str {
         Why::Pending => "the timer's softirq was pending",
         Why::Itself => "the thread itself was still running",
         Why::Returning => "it was current between sched_switch and its own clock reading",
+        Why::InCall => "sched_waking and sched_wakeup on the waker's CPU: until then its own CPU was not told",
         Why::Waking => "it was current, in the call that woke the thread",
         Why::OnItsWay => "released, but sched_waking had not occurred; nothing shows what delayed it",
         Why::BeforeWaker => "it was current, and the thread that did the waking has a lower priority",

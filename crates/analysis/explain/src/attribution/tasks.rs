@@ -17,6 +17,9 @@ pub(super) struct Waking {
     pub t2: u64,
     /// Time of sched_wakeup, when the thread is on its CPU's runqueue.
     pub queued: Option<u64>,
+    /// Time until which the waker was in its call without having queued the thread on another CPU: that of a
+    /// sched_wakeup recorded on the waker's CPU.
+    pub in_call: Option<u64>,
     /// CPU of the timer, or of the waker.
     pub from_cpu: u32,
     /// CPUs on which the thread waits, each with the start of the wait.
@@ -64,6 +67,7 @@ impl Waking {
             t1: None,
             t2: out,
             queued: Some(out),
+            in_call: None,
             from_cpu: on,
             path,
             moved: None,
@@ -87,6 +91,8 @@ pub(super) struct Known {
     /// The CPU that the thread lost by preemption, if it did.
     pub preempted: Option<u32>,
     pub waking: Option<Box<Waking>>,
+    /// True if the thread was woken again before it was seen to run: where it runs is not in the trace.
+    pub is_unseen: bool,
     /// A wakeup of the thread while it still had the CPU: on its way to sleep, or after it had decided not to sleep.
     pub early: Option<Box<Waking>>,
     /// The thread that last woke this one; `None` if an interrupt did. `boosted_by` is the thread that last boosted

@@ -48,6 +48,8 @@ struct Late {
 pub(super) struct Timerlats {
     cpus: BTreeMap<u32, Timerlat>,
     worst: Option<Worst>,
+    /// The longest latency of a thread, ns, its number and CPU: the trace may show less of it than of `worst`.
+    longest: Option<(u64, u64, u32)>,
     /// Maximum lateness of timerlat's interrupt while the idle task was current, and while another thread was, ns.
     late: [Option<u64>; 2],
 }
@@ -86,6 +88,9 @@ impl Timerlats {
 
     /// Handles the line of the thread; keeps it if it is the worst so far.
     fn thread(&mut self, event: &Event, count: u64, latency_ns: u64) {
+        if self.longest.is_none_or(|(longest, ..)| latency_ns > longest) {
+            self.longest = Some((latency_ns, count, event.cpu));
+        }
         let Some(cpu) = self.cpus.get(&event.cpu) else { return };
         let irq = cpu.irq.filter(|(n, irq)| *n == count && irq.late <= latency_ns).map(|(_, irq)| irq);
         // Of two lines with similar latency, the one with more information is used.
@@ -115,7 +120,15 @@ impl Timerlats {
         let Worst { cpu, count, latency_ns, irq, .. } = self.worst.as_ref()?;
         let irq =
             irq.map(|irq| format!(", {} of it because its interrupt came late", Nanos(irq.late))).unwrap_or_default();
-        Some(format!("timerlat: worst thread latency {} on CPU {cpu} (#{count}){irq}", Nanos(*latency_ns)))
+        let text = format!("timerlat: worst thread latency {} on CPU {cpu} (#{count}){irq}", Nanos(*latency_ns));
+        Some(self.longer().map(|longer| format!("{text}; {longer}")).unwrap_or(text))
+    }
+
+    /// Describes a wakeup that took longer than the one that is explained, and of which the lines show less.
+    fn longer(&self) -> Option<String> {
+        let (ns, count, cpu) =
+            self.longest.filter(|(ns, ..)| *ns > self.worst.as_ref().map_or(0, |worst| worst.latency_ns))?;
+        Some(format!("the longest is {} on CPU {cpu} (#{count}), of which the lines show less", Nanos(ns)))
     }
 
     /// Returns timerlat's worst wakeup as a victim. `step` is the resolution of the clock of the noise events, ns.
@@ -158,7 +171,9 @@ impl Timerlats {
                 "from timerlat's lines and noise events: the victim's tid and all priorities are unknown".to_owned()
             }
         };
-        Some(rtla::assemble(Some(worst.cpu), worst.latency_ns, merged(causes), &doubt))
+        let mut victim = rtla::assemble(Some(worst.cpu), worst.latency_ns, merged(causes), &doubt);
+        victim.doubts.extend(self.longer());
+        Some(victim)
     }
 
     /// Describes an interrupt that comes late by about the same time whether the CPU is idle or not: then neither an

@@ -12,7 +12,9 @@ use super::{Behind, Facts, Soon, Victims, chain, choose, rtla};
 use graph::graph;
 use hwlat::Gaps;
 use punctual_model::{Link, Scheduled, Victim};
-use punctual_trace::{Comm, Damage, Event, Kind, LatencyHeader, Noises, Symbol, TimeBase, TraceInfo, worst_noise};
+use punctual_trace::{
+    Comm, Damage, Event, Kind, LatencyHeader, Noises, Note, Place, Symbol, TimeBase, TraceInfo, worst_noise,
+};
 use punctual_units::{Arrange, Nanos};
 use std::collections::BTreeMap;
 
@@ -65,38 +67,22 @@ impl Tracers {
 
     /// Returns victims that rtla and timerlat analysed, and the sentences. `woken` is the thread whose wakeup is in the
     /// trace, and how soon it got the CPU if that was long before the latency in the header had elapsed.
-    pub fn finish(
+    pub fn finish<'s>(
         self,
         info: &TraceInfo,
         facts: &Facts,
         machine: &Machine,
-        woken: impl Fn(i32) -> Option<Option<Soon>>,
+        woken: impl for<'h> Fn(&'h LatencyHeader) -> Option<Option<&'s Soon>>,
     ) -> (Vec<Victim>, Said) {
-        let soon = |header: &LatencyHeader| woken(header.tid?)?;
+        let soon = |header: &LatencyHeader| woken(header)?;
         let woken_at_end = |header: &LatencyHeader| soon(header).filter(|soon| soon.is_after).map(|soon| soon.waited);
         let is_wakeup = |header: &LatencyHeader| {
-            header.is_wakeup().or_else(|| woken(header.tid?).map(|_| woken_at_end(header).is_none()))
+            header.is_wakeup().or_else(|| woken(header).map(|_| woken_at_end(header).is_none()))
         };
         let (wakeups, sections): (Vec<_>, Vec<_>) =
             info.latency.iter().rev().enumerate().partition(|(_, header)| is_wakeup(header) == Some(true));
         let mut said: Vec<String> = wakeups.iter().rev().filter_map(|(_, header)| wakeup(header)).collect();
-        let switched = wakeups.iter().find_map(|(_, header)| {
-            let soon = soon(header).filter(|soon| !soon.is_after)?;
-            let rest = match soon.shown {
-                _ if let Some(missing) = soon.missing => format!(
-                    "the first line{} is {} after the wakeup: what kept it from running until then is not in the lines",
-                    if soon.idle { ", of the idle task," } else { "" },
-                    Nanos(missing)
-                ),
-                Some(shown) => {
-                    format!("the lines end after {}: the origin of the header's latency is not in them", Nanos(shown))
-                }
-                None => "the rest of that time passed after the switch".to_owned(),
-            };
-            let on = header.cpu.filter(|cpu| *cpu != soon.cpu).map(|_| format!(" on CPU {}", soon.cpu));
-            let (fact, on) = (fact(header)?, on.unwrap_or_default());
-            Some(format!("{fact}: it had the CPU{on} after {}, and {rest}", Nanos(soon.waited)))
-        });
+        let switched = wakeups.iter().find_map(|(_, header)| soon(header).filter(|soon| !soon.is_after)?.said(header));
         let cut = wakeups.last().and_then(|(_, header)| fact(header));
         let cut = cut.map(|fact| {
             // In these tracers time starts at the wakeup.
@@ -121,7 +107,7 @@ impl Tracers {
         if let Some(call) = &info.longest_call {
             said.push(graph(call));
         }
-        let answer = said.get(answers).cloned().or(switched);
+        let answer = said.get(answers).cloned();
         said.extend(self.timerlat.said());
         said.extend(info.log.iter().map(|log| format!("the kernel's log: {log}")));
         let mut victims: Vec<Victim> = info.rtla.iter().filter_map(|analysis| rtla::victim(analysis, facts)).collect();
@@ -129,7 +115,7 @@ impl Tracers {
         let bare = self.timerlat.is_bare();
         let (bare, full) = if bare { (timerlat, None) } else { (None, timerlat) };
         victims.extend(full);
-        (victims, Said { said, answer, cut, bare, marks: off::has_marks(machine) })
+        (victims, Said { said, answer, switched, cut, bare, marks: off::has_marks(machine) })
     }
 }
 
@@ -138,6 +124,8 @@ impl Tracers {
 pub(super) struct Said {
     pub said: Vec<String>,
     pub answer: Option<String>,
+    /// Sentence about a thread that got the CPU long before its header's latency had elapsed.
+    pub switched: Option<String>,
     /// Sentence about the wakeup of a wakeup tracer's header, if the trace contains only part of it.
     pub cut: Option<String>,
     /// timerlat's worst wakeup, if only its own lines report it.
@@ -148,6 +136,9 @@ pub(super) struct Said {
 
 /// Formats the task of a header: the late thread, or the thread that executed the section.
 fn who(header: &LatencyHeader) -> String {
+    if header.tid == Some(0) && header.task.is_none() {
+        return "the idle task".to_owned();
+    }
     let comm = header.task.map_or_else(|| "a task".to_owned(), |comm| comm.to_string());
     let prio = header.rt_prio.filter(|prio| *prio > 0).map(|prio| match header.policy {
         Some(1) => format!("FIFO {prio}, "),
@@ -164,7 +155,7 @@ fn figure(header: &LatencyHeader) -> Option<(u64, String)> {
     Some((header.latency_us?.saturating_mul(1000), cpu))
 }
 
-fn fact(header: &LatencyHeader) -> Option<String> {
+pub(super) fn fact(header: &LatencyHeader) -> Option<String> {
     let tracer = header.tracer.as_deref()?;
     let (latency, cpu) = figure(header)?;
     Some(format!("{tracer}: longest wakeup {}, of {}{cpu}", Nanos(latency), who(header)))
@@ -283,9 +274,17 @@ pub(super) fn left_on(facts: &Facts) -> Option<String> {
 
 pub(super) const INCOMPLETE: &str = "the trace is not complete";
 
-/// Returns the reason why every cause in this trace is at most suspected.
-pub(super) fn doubt(machine: &Machine, info: &TraceInfo) -> Option<String> {
-    if let Some(note) = info.notes.iter().find(|note| spoils(&note.what)) {
+/// True if the last events that are missing were left out of the text, not lost by the kernel.
+pub(super) fn left_out(info: &TraceInfo) -> bool {
+    let missing = |note: &&Note| matches!(note.what, Damage::Omitted { .. } | Damage::Lost { .. });
+    info.notes.iter().rev().find(missing).is_some_and(|note| matches!(note.what, Damage::Omitted { .. }))
+}
+
+/// Returns the reason why every cause in this trace is at most suspected. `timed`: lines that are left out count only
+/// where they are, as for a wakeup whose lines have times.
+pub(super) fn doubt(machine: &Machine, info: &TraceInfo, timed: bool) -> Option<String> {
+    let elsewhere = |note: &Note| timed && matches!((&note.what, note.place), (Damage::Omitted { .. }, Place::Line(_)));
+    if let Some(note) = info.notes.iter().find(|note| spoils(&note.what) && !elsewhere(note)) {
         return Some(format!("{INCOMPLETE} ({})", damage(&note.what)));
     }
     if info.notes_dropped > 0 {

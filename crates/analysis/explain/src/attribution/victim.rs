@@ -1,9 +1,10 @@
 use super::cpu::{Doing, Doubtful};
 use super::functions::{self, Whose};
+use super::gap::LONGEST_IDLE_EXIT;
 use super::label::{Label, Part, Tally, What, Why};
 use super::machine::{End, Machine, Window};
 use super::section::Traced;
-use super::{Facts, choose, inside, rtla, sentences};
+use super::{Facts, choose, inside, pulled, rtla, sentences};
 use punctual_model::{Cause, Class, Confidence, Moments, Scheduled, Victim};
 use punctual_trace::{Context, Symbol};
 use punctual_units::{Arrange, Nanos};
@@ -31,6 +32,7 @@ pub(super) fn new(machine: &Machine, window: &Window, facts: &Facts, tally: &Tal
     entered(machine, window, &mut causes);
     tracer(machine, window, &mut causes, latency_ns);
     at_end(machine, facts, window, &mut causes);
+    pulled::pulled(machine, facts, window, &mut causes);
     causes.iter_mut().for_each(|cause| unnamed(machine, cause));
     if facts.steal_rose == Some(true) {
         // The hypervisor may have taken the CPU at any time.
@@ -300,16 +302,26 @@ fn at_end(machine: &Machine, facts: &Facts, window: &Window, causes: &mut [Cause
     };
     let Some(cpu) = machine.cpu(window.cpu) else { return };
     let before = cpu.history.iter().rev().find(|segment| segment.t <= window.t3 && !segment.switched);
-    let Some(Doing::Task(task)) = before.filter(|segment| segment.t == window.t3).map(|segment| segment.doing) else {
-        return;
+    let from = window.waking.path.last().map(|(_, cpu)| *cpu).filter(|cpu| *cpu != window.cpu);
+    let from = from.map(|from| format!("it was woken for CPU {from}, and no line shows when it came here"));
+    let task = match before.filter(|segment| segment.t == window.t3).map(|segment| segment.doing) {
+        Some(Doing::Task(task)) => task,
+        Some(Doing::Idle) => {
+            // For longer than that, the CPU was not leaving idle: other threads ran, or the thread was kept back.
+            if cause.ns <= LONGEST_IDLE_EXIT && from.is_none() {
+                (cause.class, cause.confidence) = (Class::IdleExit, Confidence::Suspected);
+            }
+            cause.place = from;
+            return sentences::evidence(Why::IdleAtEnd).clone_into(&mut cause.evidence);
+        }
+        _ => return,
     };
     let known = machine.tasks.find(task.tid);
     let comm = task.comm.or(known.and_then(|known| known.comm));
     (cause.tid, cause.comm) = (Some(task.tid), comm.map(|comm| comm.to_string()));
     cause.scheduled = choose::scheduled(facts, task.tid, task.prio.or(known.and_then(|known| known.prio)));
     cause.confidence = cause.confidence.min(Confidence::Medium);
-    let from = window.waking.path.last().map(|(_, cpu)| *cpu).filter(|cpu| *cpu != window.cpu);
-    cause.place = from.map(|from| format!("it was woken for CPU {from}, and no line shows when it came here"));
+    cause.place = from;
     sentences::evidence(Why::AtEnd).clone_into(&mut cause.evidence);
 }
 
@@ -343,9 +355,9 @@ fn functions(machine: &Machine, window: &Window, cause: &Cause) -> Option<String
     };
     let cpu = machine.cpu(window.cpu)?;
     let most = functions::most(cpu, whose, window.waking.t2, window.t3).map(|most| most.place);
-    most.or_else(|| {
-        functions::preempted(cpu, cause.tid?, window.waking.t2).filter(|_| cause.class == Class::PreemptionDisabled)
-    })
+    let off = |place: &String| cause.class == Class::PreemptionDisabled && !place.is_empty();
+    let preempted = || functions::preempted(cpu, cause.tid?, window.waking.t2).filter(off);
+    most.or_else(preempted).or_else(|| functions::repeated(cpu, cause.tid?, window.waking.t2, window.t3).filter(off))
 }
 
 /// Describes which thread waits for a lock that `owner` holds, and which thread waits for a lock that the first one
@@ -375,8 +387,10 @@ fn waiters(machine: &Machine, owner: i32, thread: impl Fn(i32) -> String) -> Opt
 fn doubts(machine: &Machine, window: &Window, tally: &Tally) -> Vec<(String, bool)> {
     let waking = &window.waking;
     let cpus = waking.path.iter().map(|(_, cpu)| *cpu).chain([waking.from_cpu, window.cpu]);
+    // What is missing behind the switch does not concern the wakeup.
+    let concerns = |odd: &&Doubtful| odd.at >= waking.t0 && (odd.at < window.t3 || !odd.what.is_missing());
     let mut odd: Vec<(u32, Doubtful)> = cpus
-        .filter_map(|cpu| Some((cpu, *machine.cpu(cpu)?.doubtful.iter().find(|odd| odd.at >= waking.t0)?)))
+        .filter_map(|cpu| Some((cpu, *machine.cpu(cpu)?.doubtful.iter().find(concerns)?)))
         .chain(calm(machine, window, tally))
         .collect();
     odd.dedup();

@@ -19,10 +19,11 @@ impl Machine {
         let waiting =
             self.tasks.iter().filter(|(tid, known)| *tid != 0 && wanted(*tid, known)).filter_map(|(tid, known)| {
                 let waking = known.waking.as_ref()?;
-                // Without switches and without events on its CPU, nothing shows that the thread did not run.
+                // Without switches, and without events of its CPU, nothing shows that the thread did not run.
                 let cpu = waking.path.last().map_or(waking.from_cpu, |(_, cpu)| *cpu);
-                let last = self.cpu(cpu).and_then(|cpu| cpu.last).filter(|last| *last > waking.t2);
-                (last.is_some() || self.seen.switches > 0).then_some(())?;
+                let last = self.cpu(cpu)?.last;
+                let last = last.filter(|last| *last > waking.t2);
+                (!known.is_unseen && (last.is_some() || self.seen.switches > 0)).then_some(())?;
                 let t3 = if is_apart { last.unwrap_or(waking.t2) } else { self.now.max(waking.t2) };
                 let waking = Waking { t0: waking.t2, t1: None, ..(**waking).clone() };
                 Some(Window { tid, comm: known.comm, prio: known.prio, cpu, waking, t3, end: End::Open })
@@ -124,6 +125,7 @@ impl Machine {
             t1: expiring.filter(|e| e.due.is_some()).map(|e| e.irq.max(due.unwrap_or(0)).min(t)),
             t2: t,
             queued: None,
+            in_call: None,
             from_cpu: event.cpu,
             path,
             moved: None,
@@ -135,7 +137,11 @@ impl Machine {
         }));
         match is_early {
             true => known.early = waking,
-            false => (known.waking, known.early) = (waking, None),
+            false => {
+                // try_to_wake_up() records no wakeup of a thread that is runnable (kernel/sched/core.c).
+                known.is_unseen |= known.waking.is_some();
+                (known.waking, known.early) = (waking, None);
+            }
         }
     }
 
@@ -154,6 +160,9 @@ impl Machine {
         }
         let Some(waking) = self.tasks.get(task.tid).waking.as_mut() else { return };
         let arrived = waking.queued.is_none() && target == event.cpu && waking.from_cpu != event.cpu;
+        if waking.queued.is_none() && waking.from_cpu == event.cpu && target != event.cpu {
+            waking.in_call = Some(t);
+        }
         waking.queued.get_or_insert(t);
         if waking.path.last().is_some_and(|(_, cpu)| *cpu != target) && waking.path.len() < MOVES {
             waking.path.push((t, target));

@@ -1,11 +1,11 @@
 //! Gives one label to every nanosecond of a wakeup, from its due time until the thread runs.
 
-use super::cpu::{Doing, OVERDUE};
+use super::cpu::{Doing, OVERDUE, SILENCE};
 use super::label::{Label, Ruling, Tally, What, Why};
 use super::piece::{Piece, Place, pieces};
 use super::view::{View, thread_class};
 use super::{carrier, gap, server, stall};
-use Confidence::{High, Medium};
+use Confidence::{High, Medium, Suspected};
 use punctual_model::{Class, Confidence};
 
 pub(super) struct Walk<'a> {
@@ -49,13 +49,37 @@ impl<'a> Walk<'a> {
             self.label(piece, place);
         }
         let budget = self.budget(t2, t3);
-        for (from, to, cpu) in self.stays(t2, t3) {
+        let told = self.in_call(t3);
+        for (from, to, cpu) in self.stays(told.unwrap_or(t2), t3) {
             let late = pieces(machine.cpu(cpu), from, to);
             let passed_over = server::passed_over(&self.view, &late).or(budget);
             for piece in &late {
                 self.label(piece, Place { cpu, early: false, released: true, wanted: true, passed_over });
             }
         }
+    }
+
+    /// Labels the time that a waker on another CPU spent in its call before it queued the thread, if that is more than
+    /// usual. Returns the end of that time.
+    fn in_call(&mut self, t3: u64) -> Option<u64> {
+        /// Usual time from sched_waking to sched_wakeup on one CPU, ns.
+        const USUAL: u64 = 5_000;
+        let View { machine, window, .. } = self.view;
+        let waking = &window.waking;
+        let told = waking.in_call.filter(|told| *told <= t3 && told.saturating_sub(waking.t2) >= USUAL)?;
+        for piece in pieces(machine.cpu(waking.from_cpu), waking.t2, told) {
+            // The kernel needs much less: a hypervisor or firmware may have stopped the CPU.
+            let sure = if piece.ns() >= SILENCE { Suspected } else { Medium };
+            let label = Label::new(Class::Waker, sure, Why::InCall);
+            let label = match piece.doing {
+                Doing::Task(task) => label.of(task),
+                _ => label,
+            };
+            let place = Place { cpu: waking.from_cpu, early: false, released: true, wanted: false, passed_over: None };
+            self.steps += 1;
+            self.add(&piece, place, label.without_stalls());
+        }
+        Some(told)
     }
 
     /// True if a less urgent thread, or none, was chosen after the thread was queued: the thread had run before, or is

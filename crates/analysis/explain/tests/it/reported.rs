@@ -118,7 +118,11 @@ fn what_a_hostile_reader_found() {
         ("two_traces_with_stacks.txt", "in migrate_enable ← rt_spin_unlock ← walk_pages", "no cause"),
         ("cut_and_then_events.txt", "ctl (RT 99, pid 500) on CPU 4, 52.0 ms late", "irqsoff"),
         ("cut_and_then_events.txt", "in scan_pages ← shrink_pages", "no cause"),
-        ("rtla_stopped_in_the_interrupt.txt", "suspected: ip (pid 3567) kept interrupts off for 709 µs", "no cause"),
+        (
+            "rtla_stopped_in_the_interrupt.txt",
+            "while ip (pid 3567) was in nic_update_list ← do_syscall_64: interrupts off, or the CPU stalled there",
+            "kept",
+        ),
         ("rtla_stopped_in_the_interrupt.txt", "in nic_update_list ← do_syscall_64", "no cause"),
     ] {
         let verdict = verdict(name);

@@ -291,8 +291,13 @@ fn a_late_interrupt_that_nothing_explains_names_nobody() {
 
 #[test]
 fn leaving_idle() {
-    let trace = start().sleep(2000, 3000, IDLE).expire("<idle>-0", 3400).switch(1, 3450, IDLE, "R", CYCLIC);
-    blames(&trace.cause(), Class::IdleExit, None, Confidence::Medium);
+    let trace = |idle: &str| {
+        let trace = start().sleep(2000, 3000, IDLE).line("<idle>-0", 1, "d..1.", 2001, idle);
+        trace.expire("<idle>-0", 3400).switch(1, 3450, IDLE, "R", CYCLIC)
+    };
+    // Only cpu_idle events show that it is in an idle state.
+    blames(&trace("tick_stop: success=1").cause(), Class::IdleExit, None, Confidence::Suspected);
+    blames(&trace("cpu_idle: state=2 cpu_id=1").cause(), Class::IdleExit, None, Confidence::Medium);
 }
 
 #[test]

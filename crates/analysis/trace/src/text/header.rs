@@ -142,7 +142,9 @@ fn function(s: &[u8]) -> Option<String> {
     let (_, s) = split(s, b":")?;
     let s = trim(s);
     let s = s.strip_prefix(b"<").unwrap_or(s);
-    let end = s.iter().position(|b| matches!(b, b'+' | b'>' | b' ')).unwrap_or(s.len());
+    // Whoever pasted the line may have appended a remark, with or without a space.
+    let in_name = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'$');
+    let end = s.iter().position(|b| !in_name(b)).unwrap_or(s.len());
     s.get(..end).filter(|name| !name.is_empty()).map(|name| text(name, 128))
 }
 

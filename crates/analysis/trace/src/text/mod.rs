@@ -111,7 +111,7 @@ impl<R: Read> TextSource<R> {
             }
             if !repair::suspicious(line, self.lines.plain) && !repair::encoded_header(line) {
                 match self.reader.line(line, &mut self.queue) {
-                    Read1::Event(event) => {
+                    Read1::Event(event) if !is_callee(&event) => {
                         if let Some(event) = self.reader.emit(event, number, &mut self.queue) {
                             return Some(event);
                         }
@@ -143,6 +143,9 @@ impl<R: Read> TextSource<R> {
             let joined = joins + attempt > 0;
             match self.reader.line(&self.scratch, &mut self.queue) {
                 Read1::Event(event) => {
+                    if attempt < WRAPS && is_callee(&event) && self.caller_follows() && self.join_next(false) {
+                        continue;
+                    }
                     self.reader.repaired(how, joined, number);
                     self.place(event, number);
                     return;
@@ -158,6 +161,13 @@ impl<R: Read> TextSource<R> {
             }
         }
         self.incomplete(partial, number);
+    }
+
+    /// True if the next line is the caller of a function whose line was wrapped.
+    fn caller_follows(&mut self) -> bool {
+        let Some(span) = self.lines.peek() else { return false };
+        repair::clean(self.lines.get(span), &mut self.scratch);
+        self.scratch.trim_ascii_start().starts_with(b"<-")
     }
 
     fn place(&mut self, event: Event, number: u64) {
@@ -219,6 +229,11 @@ impl<R: Read> TextSource<R> {
         self.reader.compare_with_header();
         self.reader.take_held()
     }
+}
+
+/// True for a function without its caller, which a wrapped line has on the next one.
+fn is_callee(event: &Event) -> bool {
+    matches!(event.kind, Kind::Function { parent: None, .. })
 }
 
 /// True if the text has an event with its thread, CPU and time.

@@ -235,3 +235,27 @@ fn locks_are_read_with_their_kind() {
     let end = read(b"  yes-60  [001] ...1. 0.002900: contention_end: 00000000c0ffee00 (ret=0)\n").0;
     assert_eq!(end.first().map(|event| event.kind.clone()), Some(Kind::ContentionEnd { lock }));
 }
+
+#[test]
+fn a_caller_on_a_line_of_its_own_belongs_to_the_function_before_it() {
+    let whole = "# tracer: preemptoff\n#\n# preemptoff latency trace v1.1.5 on 5.11.0\n  bh-27  3.Ns1 10us : clear_page <-end_page\n  \
+                 bh-27  3.Ns1 11us : lock\n  bh-27  3.Ns1 12us : add <-take_lock\n";
+    let cut = whole.replace(" <-", "\n<-");
+    same(&repaired(&cut, "wrapped lines"), &read(whole.as_bytes()).0);
+    let quoted: String = cut.lines().map(|line| format!("> {line}\n")).collect();
+    same(&repaired(&quoted, "wrapped lines"), &read(whole.as_bytes()).0);
+}
+
+#[test]
+fn a_remark_behind_the_end_of_a_section_is_not_part_of_its_name() {
+    for remark in ["-----the end", "  (the end)", ", here", "\u{2190} hier"] {
+        let text = format!(
+            "# irqsoff latency trace v1.1.5 on 4.0.0\n# latency: 90 us, #4/4, CPU#2 | (M:server VP:0, KP:0, SP:0 HP:0 #P:4)\n\
+             #  => started at: enter_idle.part.0+0x20/0x90{remark}\n#  => ended at:   cpu_idle{remark}\n  <idle>-0  2d...  3us#: f <-g\n"
+        );
+        let (_, info) = read(text.as_bytes());
+        let header = &info.latency[0];
+        let ends = [&header.started_at, &header.ended_at].map(|end| end.as_deref());
+        assert_eq!(ends, [Some("enter_idle.part.0"), Some("cpu_idle")], "{remark}");
+    }
+}

@@ -80,6 +80,9 @@ pub(super) fn advice(cause: &Cause, cpu: Option<u32>) -> String {
         }
         Class::Steal => "give the guest CPUs of its own (rule virt-guest)".into(),
         Class::MachineStall => "firmware (SMI) or the host of a guest: run the hwlat tracer, look at the host".into(),
+        Class::IdleExit if [Why::Idle, Why::IdleAtEnd].map(evidence).contains(&cause.evidence.as_str()) && cause.confidence == Confidence::Suspected => {
+            "record cpu_idle, ipi and irq_vectors events, which tell these apart; hold /dev/cpu_dma_latency at 0 if it is the idle state".into()
+        }
         Class::IdleExit if cause.confidence == Confidence::Suspected => {
             "hold /dev/cpu_dma_latency at 0 (rule cpu-idle-latency); in a guest, the host may not have run the CPU".into()
         }
@@ -88,6 +91,9 @@ pub(super) fn advice(cause: &Cause, cpu: Option<u32>) -> String {
         Class::Migration => "pin the thread to one CPU".into(),
         Class::PriorityInversion => "shorten what it does with the lock held".into(),
         Class::ReturnToUser => "look for page faults, signals and other work on the way out of the kernel".into(),
+        Class::Waker if cause.evidence == evidence(Why::InCall) => {
+            "the scheduler chose a CPU and took the lock of its runqueue in that time: wake it from its own CPU, or pin both threads".into()
+        }
         Class::Waker => "that is part of this kind of wakeup: shorten the work of the waking thread, or wait in another way".into(),
         Class::BeforeWaker => "lower its priority, or give the thread that does the waking a higher one (chrt)".into(),
         Class::Unaccounted => "record more events".into(),

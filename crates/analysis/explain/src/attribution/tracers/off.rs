@@ -3,13 +3,18 @@
 use super::{Tracers, figure, interrupts, who};
 use crate::attribution::cpu::Cpu;
 use crate::attribution::functions::{self, Whose};
+use crate::attribution::holes;
 use crate::attribution::machine::Machine;
 use crate::attribution::section;
-use punctual_trace::{Damage, LatencyHeader, Place, Symbol, TraceInfo};
+use punctual_trace::{Context, Damage, LatencyHeader, Place, Symbol, TraceInfo};
 use punctual_units::Nanos;
 
 /// Number of lines that a section has if nothing but its ends was traced.
 const FEW: usize = 4;
+/// Maximum time from the start of a section to a line that shows its start, ns.
+const AT_START: u64 = 20_000;
+/// The first line of a section comes much sooner than this after its start, ns.
+const LATE: u64 = 1_000_000;
 /// Maximum plausible latency without lines, ns; a longer one is an error of the tracer.
 const IMPLAUSIBLE: u64 = 1_000_000_000;
 
@@ -29,7 +34,12 @@ pub(super) fn said(
     let cpus = machine.into_iter().flat_map(Machine::cpus).filter(|(n, _)| header.cpu.is_none_or(|cpu| cpu == *n));
     let what = match tracer {
         "irqsoff" => "interrupts off",
-        "preemptoff" => "preemption off",
+        "preemptoff" => match seen.and_then(|seen| seen.first) {
+            Some((true, _)) if first(cpus.clone()).is_some_and(|first| first <= AT_START) => {
+                "preemption off (and interrupts, at its start)"
+            }
+            _ => "preemption off",
+        },
         "preemptirqsoff" => {
             let mut lines = cpus.clone().flat_map(|(_, cpu)| &cpu.traced).peekable();
             let is_known = lines.peek().is_some();
@@ -57,6 +67,10 @@ pub(super) fn said(
         _ => cpus.clone().find_map(|(_, cpu)| interrupts::shares(cpu, latency)).unwrap_or_default(),
     };
     let restarted = seen.is_some_and(|seen| seen.restarted);
+    let hole = cpus
+        .clone()
+        .find_map(|(_, cpu)| holes::hole(cpu, latency, None))
+        .filter(|_| steps_ns.is_none() && omitted.is_none());
     let place = cpus
         .clone()
         .find_map(|(_, cpu)| place(cpu, header, latency, restarted, omitted))
@@ -72,6 +86,7 @@ pub(super) fn said(
         }
         _ => "",
     };
+    let is_spin = ends.is_some_and(|(from, to)| functions::spins(from) && functions::spins(to));
     let ends = ends.map(|(from, to)| format!(", from {from} to {to}")).unwrap_or_default();
     let stack = seen.map(|seen| called(&seen.stack, header)).unwrap_or_default();
     let (length, who) = (Nanos(latency), who(header));
@@ -124,11 +139,25 @@ pub(super) fn said(
         _ if in_idle && (waits || cpus.clone().all(|(_, cpu)| cpu.traced.len() <= FEW)) => format!(
             "{tracer}: {what} for {length}{cpu} in the idle loop{ends}: the CPU waits there for an interrupt, which wakes it, so this is most likely idle time and delayed nobody"
         ),
+        _ if tracer != "irqsoff" && is_spin => format!(
+            "{tracer}: {what} for {length}{cpu}, while {who} spun for a lock that another thread held{ends}{stack}: the loop ends as soon as a reschedule is \
+             requested, so it most likely delayed nobody; the holder is not recorded (lock:contention_begin, stacks of all threads)"
+        ),
+        _ if let Some(hole) = hole => {
+            let first = first(cpus).filter(|first| *first > LATE);
+            let first = first.map(|first| format!("; the first line is {} after the start, too", Nanos(first)));
+            format!("{tracer}: {what} for {length}{cpu}, while {who} was current: {hole}{}", first.unwrap_or_default())
+        }
         _ => format!(
             "{tracer}: {what} for {length}{cpu}{inside}, while {who} was current{place}{ends}{idle}{stack}; whom it delayed is not recorded"
         ),
     };
     Some((latency, text))
+}
+
+/// Returns the time of the first line, which counts from the start of the section, ns.
+fn first<'c>(cpus: impl Iterator<Item = (u32, &'c Cpu)>) -> Option<u64> {
+    cpus.filter_map(|(_, cpu)| Some(cpu.traced.front()?.t)).min()
 }
 
 /// True if a program marked what was traced (prctl of the -rt patches of 2.6).
@@ -168,13 +197,26 @@ fn place(cpu: &Cpu, header: &LatencyHeader, latency: u64, restarted: bool, omitt
         if covered.saturating_mul(2) < latency {
             (is_all && cpu.traced.len() > FEW).then_some(())?;
             let of = functions::most(cpu, Whose::All, 0, cpu.traced.back()?.t).filter(|most| most.shown);
-            let of = of.map(|most| format!(", mostly {}", most.place)).unwrap_or_default();
+            let of = of.map(|most| format!("mostly {}", most.place)).or_else(|| functions::root(cpu));
+            let of = of.map(|of| format!(", {of}{}", in_softirq(cpu))).unwrap_or_default();
             let lines = if restarted { "last lines" } else { "lines" };
             return Some(format!("of which the {lines} cover only {}{of}", Nanos(covered)));
         }
         let most = functions::most(cpu, Whose::All, 0, latency)?;
         Some(format!("{} {}", if most.shown { "most of it" } else { "most of it most likely" }, most.place))
     })
+}
+
+/// Describes lines that are all of a softirq, and whether a reschedule is requested in all of them.
+fn in_softirq(cpu: &Cpu) -> &'static str {
+    let lines = || cpu.traced.iter();
+    let wanted = lines().all(|line| line.flags.and_then(|flags| flags.wants_resched()) == Some(true));
+    match (lines().all(|line| line.context() == Some(Context::Softirq)), wanted) {
+        (true, true) => " in a softirq, with a reschedule requested; record softirq_entry",
+        (true, false) => " in a softirq; record softirq_entry",
+        (false, true) => ", with a reschedule requested",
+        (false, false) => "",
+    }
 }
 
 /// Returns the callers of a section, according to the stack at its end.
