@@ -5,7 +5,7 @@ use crate::clean::line;
 use crate::number::plural;
 use crate::text::page::{Page, Tint, tagged};
 use crate::text::{SUMMARY_LINES, TextStyle};
-use punctual_model::{Cause, Explanation, Timeline, Victim};
+use punctual_model::{Cause, Class, Confidence, Explanation, Timeline, Victim};
 use punctual_units::Nanos;
 
 const WAKEUPS: &str = "\nThe latest wakeups in these events:\n";
@@ -150,7 +150,13 @@ fn row(cause: &Cause) -> String {
         (_, _, Some(what)) => what.clone(),
         _ => String::new(),
     };
-    let class = cause.class.name().replace('_', " ");
+    let is_of_another = matches!(cause.class, Class::HigherPriority | Class::SamePriority);
+    // Among ordinary threads none precedes by its priority; without its priority, that is not known.
+    let class = match (cause.scheduled.policy.as_deref(), cause.confidence) {
+        (Some("OTHER" | "BATCH" | "IDLE"), _) if is_of_another => "ordinary thread".to_owned(),
+        (None, Confidence::Suspected) if is_of_another => "another thread".to_owned(),
+        _ => cause.class.name().replace('_', " "),
+    };
     let sure = cause.confidence.name();
     let (ns, share) = (Nanos(cause.ns).to_string(), cause.share * 100.0);
     format!("  {ns:>9} {share:5.1} %  {class:<20} {:<26} {sure}", crate::clean::clip(&line(&who), 26))
