@@ -212,6 +212,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "report",
             "loads",
             "sched",
+            "stacks",
             "deploy",
             "rf-switch",
         ],
