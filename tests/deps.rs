@@ -72,6 +72,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "fix",
             "trace",
             "tracefs",
+            "stacks",
             "stats",
             "check",
             "cycles",
