@@ -106,7 +106,7 @@ fn event(label: &str) -> String {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let word = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
     let label: String = label.chars().take(LABEL).map(word).collect();
-    format!("{label}{}_{}", std::process::id(), COUNT.fetch_add(1, Relaxed))
+    format!("{label}_{}_{}", std::process::id(), COUNT.fetch_add(1, Relaxed))
 }
 
 #[cfg(test)]
