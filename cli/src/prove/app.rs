@@ -59,8 +59,9 @@ pub(super) fn proved(args: &ProveArgs, asked: &AppOptions, started: Nanos) -> Re
     let mut options = measured_options(&args.measure, started);
     App::refuse(&options.claims)?;
     let app = App::start(asked)?;
-    let application = app.application();
     if args.show_cycles {
+        app.list_probes();
+        let application = app.application();
         let style = TextStyle { color: terminal::colour(), width: terminal::width() };
         let text = || report::application_text(&application, &style);
         return Ok(Answer::new(*output, 0, || &application, text).needed());

@@ -51,5 +51,6 @@ mod tracing;
 mod tracing_own;
 mod tune;
 mod until;
+mod usdt;
 mod wakeup_sources;
 mod watch;

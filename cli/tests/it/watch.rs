@@ -136,7 +136,7 @@ fn a_killed_watch_is_continued_and_the_gap_is_reported() {
     let kinds: Vec<&str> =
         shown["result"]["lines"].as_array().unwrap().iter().filter_map(|l| l["line"].as_str()).collect();
     assert!(kinds.contains(&"gap") && !kinds.contains(&"block"), "{kinds:?}");
-    assert!(err.contains("continued (killed)"), "{err}");
+    assert!(err.contains("continuing an earlier series (killed)"), "{err}");
     let gaps = lines(&out, "gap");
     assert!(gaps.len() == 1 && gaps[0]["why"] == "killed", "{gaps:?}");
     assert!(released(&out) > before + 200, "{before} {}", released(&out));

@@ -6,6 +6,7 @@ use super::texts::Texts;
 use super::whole::Whole;
 use super::{Reader, archives, boot, folder, import, seeds};
 use punctual_explain::{Attribution, Explanation, Victims};
+use punctual_stacks::{UsdtArgument, usdt_probes};
 use punctual_trace::{Decoder, Event, Kind, Layout, MAX_NOTES, Options, Pages, Source, TraceInfo, open, open_text};
 use std::io::Cursor;
 
@@ -53,6 +54,7 @@ impl Executor {
             Reader::Run | Reader::Package => folder::execute(self.reader, input),
             reader if reader.is_text_of_others() => self.texts.run(reader, input),
             Reader::Pages => self.pages(input, options),
+            Reader::Usdt => usdt(input),
             Reader::Kernel | Reader::TraceCmd | Reader::Rtla if input.len().is_multiple_of(3) => {
                 match open_text(input, options) {
                     Ok(source) => whole(source, input),
@@ -82,6 +84,24 @@ impl Executor {
         check(&attribution.finish(pages.info()), pages.info());
         events
     }
+}
+
+/// Checks that the probes lie in the file, and that their names and arguments cannot change the definition of a uprobe
+/// event.
+fn usdt(input: &[u8]) -> u64 {
+    let probes = usdt_probes(input);
+    let is_in_file = |offset: u64| offset < input.len() as u64;
+    let is_word =
+        |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    let is_fetched = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"%()+-:".contains(&byte);
+    for probe in &probes {
+        assert!(is_in_file(probe.offset) && probe.semaphore.is_none_or(is_in_file), "{probe:?}");
+        assert!(is_word(&probe.provider) && is_word(&probe.name), "{probe:?}");
+        for argument in &probe.arguments {
+            assert!(!matches!(argument, UsdtArgument::Fetched(text) if !text.bytes().all(is_fetched)), "{probe:?}");
+        }
+    }
+    probes.len() as u64
 }
 
 fn attribution(length: usize) -> Attribution {

@@ -77,10 +77,12 @@ pub enum Reader {
     References,
     /// Requests from a client of `punctual serve`.
     Upload,
+    /// USDT probes of an ELF file.
+    Usdt,
 }
 
 /// The readers and their names in commands, folders and tables.
-pub const READERS: [(&str, Reader); 34] = [
+pub const READERS: [(&str, Reader); 35] = [
     ("dat6", Reader::Dat6),
     ("dat7", Reader::Dat7),
     ("pages", Reader::Pages),
@@ -115,6 +117,7 @@ pub const READERS: [(&str, Reader); 34] = [
     ("codes", Reader::Codes),
     ("references", Reader::References),
     ("upload", Reader::Upload),
+    ("usdt", Reader::Usdt),
 ];
 
 impl Reader {
@@ -132,7 +135,7 @@ impl Reader {
     pub fn words(self) -> &'static [&'static str] {
         match self {
             Reader::Kernel | Reader::TraceCmd | Reader::Rtla => mutate::TRACE_WORDS,
-            Reader::Dat6 | Reader::Dat7 | Reader::Pages | Reader::Perf | Reader::Snapshot => &[],
+            Reader::Dat6 | Reader::Dat7 | Reader::Pages | Reader::Perf | Reader::Snapshot | Reader::Usdt => &[],
             Reader::Boot => boot::WORDS,
             Reader::Archive => archives::WORDS,
             Reader::Import(format) if import::is_text(format) => mutate::TRACE_WORDS,

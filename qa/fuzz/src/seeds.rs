@@ -324,6 +324,7 @@ pub fn of(reader: Reader) -> Vec<Vec<u8>> {
         Reader::Dat7 => vec![dat7(false), dat7(true)],
         Reader::Pages => pages(),
         Reader::Boot => super::boot::seeds(),
+        Reader::Usdt => vec![super::texts::sample("crates/measurement/stacks/tests/fixtures/usdt.elf")],
         Reader::Import(format) => super::import::seeds(format),
         Reader::Archive => super::archives::seeds(),
         Reader::Run | Reader::Package => super::folder::seeds(reader),

@@ -193,7 +193,7 @@ fn commands(text: &str) -> u64 {
     2 * all.len() as u64
 }
 
-fn sample(path: &str) -> Vec<u8> {
+pub fn sample(path: &str) -> Vec<u8> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     fs::read(root.join(path)).unwrap_or_default()
 }

@@ -51,6 +51,8 @@ pub fn try_boot(guest: &Guest, cache: &Cache, place: &Path) -> Result<(), String
     let mut last = String::new();
     for _ in 0..BOOTS {
         let _ = fs::remove_dir_all(place);
+        // A log of the boot before is not overwritten.
+        guest.log.iter().for_each(|log| drop(fs::remove_file(log)));
         match attended(|| boot(guest, cache, Some(place))) {
             Ok(booted) => {
                 print!("{}", booted.console);

@@ -8,6 +8,7 @@ use std::process::Command;
 const PROGRAMS: &[(&str, &str)] = &[
     ("bash", "bash"),
     ("cargo", "cargo"),
+    ("cc", "gcc"),
     ("chromium", "chromium"),
     ("chrt", "util-linux"),
     ("curl", "curl"),

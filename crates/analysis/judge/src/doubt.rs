@@ -143,7 +143,10 @@ fn cpu_doubts(recording: &Recording, phase: &Phase, cpu: CpuId) -> Vec<Doubt> {
         }
     }
     if result.is_some_and(|r| r.scored() == 0) {
-        texts.push(format!("CPU {cpu} recorded no samples"));
+        texts.push(match &phase.value {
+            Some(value) => format!("no {value} was recorded"),
+            None => format!("CPU {cpu} recorded no samples"),
+        });
     }
     let mut doubts: Vec<Doubt> =
         texts.into_iter().map(|text| of_phase(phase, Some(cpu), ProblemKind::Storage, text)).collect();

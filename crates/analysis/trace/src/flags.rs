@@ -54,6 +54,11 @@ const PREEMPT_RESCHED: u8 = 0x20;
 const NMI: u8 = 0x40;
 const BH_OFF: u8 = 0x80;
 
+/// The preempt byte of events in which the kernel subtracted 1 from a depth of 0, so that all flags are wrong: those of
+/// uprobes, at which preemption is enabled (`tracing_gen_ctx_dec` in include/linux/trace_events.h, seen in Linux 6.18). In
+/// text both depths are then `f`.
+const UNDERFLOW: u8 = 0xff;
+
 /// The meaning of bits that differ between kernels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Dialect {
@@ -84,6 +89,9 @@ impl Dialect {
 impl Flags {
     /// Decodes the bytes of a binary trace. `migrate` is the separate field of RT kernels up to 5.10.
     pub(crate) fn from_bits(bits: u8, preempt: u8, migrate: Option<u8>, dialect: Dialect) -> Flags {
+        if preempt == UNDERFLOW {
+            return Flags::default();
+        }
         let unsupported = bits & LAZY != 0 && !dialect.lazy_is_0x02;
         let lazy = match dialect {
             Dialect { lazy_is_0x80: true, .. } => Some(bits & BH_OFF != 0),
@@ -147,7 +155,10 @@ impl Flags {
             Some(letter) => Some(depth(letter)?),
             None => None,
         };
-        Some(flags)
+        match (preempt, migrate) {
+            (b'f', Some(b'f')) => Some(Flags::default()),
+            _ => Some(flags),
+        }
     }
 
     fn set_resched(&mut self, letter: u8) -> Option<()> {
@@ -210,6 +221,8 @@ mod tests {
         let seven = Flags::from_columns(b"d.Lh2..").unwrap();
         assert_eq!((seven.need_resched_lazy, seven.preempt_depth), (Some(true), Some(2)));
         assert_eq!(seven.context, Some(Context::Hardirq));
+        // A uprobe (Linux 6.18).
+        assert_eq!(Flags::from_columns(b"DBZff"), Some(Flags::default()));
         assert_eq!(Flags::from_columns(b"12.34"), None);
         assert_eq!(Flags::from_columns(b"d.."), None);
     }
@@ -221,6 +234,8 @@ mod tests {
         assert_eq!((flags.irqs_off, flags.need_resched_lazy), (Some(true), Some(true)));
         assert_eq!((flags.context, flags.preempt_depth), (Some(Context::HardirqInSoftirq), Some(1)));
         assert_eq!(flags.migrate_disable, Some(2));
+        // A uprobe (Linux 6.18).
+        assert_eq!(Flags::from_bits(0xff, 0xff, None, new), Flags::default());
         let rt = Dialect::of(Some("5.10.0-30-rt-amd64"), true);
         let flags = Flags::from_bits(0x82, 17, Some(1), rt);
         assert_eq!((flags.irqs_off, flags.need_resched_lazy, flags.bh_off), (None, Some(true), None));

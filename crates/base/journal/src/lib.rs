@@ -149,7 +149,8 @@ impl Journal {
         };
         let mut found: Vec<PathBuf> =
             fs::read_dir(&self.folder).into_iter().flatten().flatten().map(|e| e.path()).collect();
-        found.sort();
+        // The entries of a process end in a number: a longer name is a later entry.
+        found.sort_by_key(|path| (path.as_os_str().len(), path.clone()));
         if alone {
             // Left by a process that was killed while it wrote the entry, before it made the change.
             let is_half = |path: &&PathBuf| path.extension().is_some_and(|e| e == ASIDE);
@@ -318,6 +319,22 @@ mod tests {
         // A folder at the path of the file is an error.
         fs::create_dir(&gone).unwrap();
         assert_eq!(journal.lease(vec![Undo::RemoveFile { path: gone }]).unwrap().give_back().unwrap_err().len(), 1);
+    }
+
+    /// A trace instance with a uprobe is removed before the uprobe, which is busy until then.
+    #[test]
+    fn what_a_killed_process_changed_last_is_undone_first() {
+        let home = tempfile::tempdir().unwrap();
+        let folders = [home.path().join("a"), home.path().join("a/b")];
+        folders.iter().for_each(|folder| fs::create_dir(folder).unwrap());
+        let (journal, owner) = (Journal::at(home.path().join("j")), dead());
+        for (number, path) in [9, 10].iter().zip(&folders) {
+            let entry = entry_of(&journal, owner.clone(), vec![Undo::RemoveFolder { path: path.clone() }]);
+            fs::rename(&entry, entry.with_file_name(format!("{}-1-{number}.json", owner.pid))).unwrap();
+        }
+        let recovered = journal.recover();
+        assert!(recovered.len() == 2 && recovered.iter().all(|one| one.failed.is_empty()), "{recovered:?}");
+        assert!(!folders[0].exists());
     }
 
     #[test]

@@ -15,6 +15,9 @@ pub struct Application {
     /// show them.
     #[serde(default)]
     pub marks: Option<Vec<AppMark>>,
+    /// USDT probes of the application's files; for a measurement, only those that a claim names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub probes: Vec<AppProbe>,
     /// Number of kernel events that were lost while the cycles were determined, before the measurement. If there are
     /// any, a thread without a period may have one.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -74,6 +77,18 @@ pub struct AppMark {
     pub threads: Vec<String>,
     /// True if the mark carries a value, which identifies the pass of a chain to which it belongs.
     pub has_values: bool,
+}
+
+/// A USDT probe in a file that the application executes (SystemTap's `<sys/sdt.h>`), which can be a point of a chain.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct AppProbe {
+    /// `usdt:PROVIDER:NAME`, as in claims.
+    pub name: String,
+    /// Path of the file, as the application sees it.
+    pub file: String,
+    /// Number of arguments. `usdt:PROVIDER:NAME:arg1` in a claim is a mark whose value is the first of them.
+    pub arguments: u32,
 }
 
 /// Summary of all cycles of a thread under a load.

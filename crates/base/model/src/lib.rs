@@ -45,7 +45,7 @@ mod worst;
 pub use app_late::{AppLate, AppWindow, LateBy};
 pub use app_value::AppValue;
 pub use application::{
-    AppChain, AppCounterfactual, AppCycles, AppDelay, AppMargin, AppMark, AppThread, AppWithout, Application,
+    AppChain, AppCounterfactual, AppCycles, AppDelay, AppMargin, AppMark, AppProbe, AppThread, AppWithout, Application,
 };
 pub use bench::{
     BENCH_SCHEMA, Bench, BenchCheck, BenchDistribution, BenchFigure, BenchLog, BenchParts, BenchPlan, BenchRecord,

@@ -41,5 +41,5 @@ pub use order::{Order, OrderError};
 pub use reaper::{REAPER_ARG, Reaped, reaper_main};
 pub use rules::{Rule, explain, rule, rules};
 pub use start::{START_ARG, start_main};
-pub use subject::{Subject, program_file};
+pub use subject::{Subject, mappings, program_file};
 pub use system::{descriptor, descriptor_info, is_real_time, urgency};

@@ -6,7 +6,7 @@ use crate::sources::{LOCK, SMALL_STACK, Tags};
 use crate::system::System;
 use punctual_journal::Journal;
 use punctual_perf::{Buffer, Handle, Observer, Source, Spec, Target, Tracepoint};
-use punctual_tracefs::{Tracefs, UPROBE_GROUP, Uprobe};
+use punctual_tracefs::{Place, Tracefs, UPROBE_GROUP, Uprobe};
 use std::path::Path;
 
 /// The function whose first argument is the mutex.
@@ -94,7 +94,8 @@ impl Locks {
         file: &Probeable,
     ) -> Option<()> {
         let (_, offset) = file.functions.first()?;
-        let uprobe = Uprobe::define(tracefs, &Journal::of_user(), file.elf.path(), *offset, arguments()?).ok()?;
+        let place = Place { arguments: arguments()?, ..Place::new(file.elf.path(), *offset) };
+        let uprobe = Uprobe::define(tracefs, &Journal::of_user(), &place).ok()?;
         // The arguments of all probes are the same, and so is the layout of their records.
         recorder.set_lock_format(Tracepoint::find(tracefs.root(), UPROBE_GROUP, uprobe.event())?.format);
         recorder.probed(file.elf.id(), *offset);

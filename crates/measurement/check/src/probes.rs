@@ -7,7 +7,7 @@ use crate::system::System;
 use punctual_journal::Journal;
 use punctual_perf::{Buffer, Handle, Observer, Source, Spec, Target};
 use punctual_stacks::FileId;
-use punctual_tracefs::{Tracefs, Uprobe};
+use punctual_tracefs::{Place, Tracefs, Uprobe};
 use std::collections::HashSet;
 
 /// Number of probe hits per second by one thread without real-time policy above which the probes are removed. Each hit
@@ -77,7 +77,7 @@ impl Probes {
         };
         for (name, start) in &file.functions {
             let offset = start + file.elf.code_x86_64(*start).map_or(0, |code| emulated(code) as u64);
-            let uprobe = match Uprobe::define(&tracefs, &Journal::of_user(), path, offset, "") {
+            let uprobe = match Uprobe::define(&tracefs, &Journal::of_user(), &Place::new(path, offset)) {
                 Ok(uprobe) => uprobe,
                 Err(error) => {
                     self.miss(&format!("{name} of {} cannot be probed: {error}", path.display()));

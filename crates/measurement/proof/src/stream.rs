@@ -1,7 +1,7 @@
 //! Merges the events of all CPUs in chronological order while they are recorded.
 
 use punctual_rt::monotonic;
-use punctual_trace::{Decoder, Event, Kind, Pages, TraceInfo};
+use punctual_trace::{Decoder, Event, Kind, Options, Pages, TraceInfo};
 use punctual_tracefs::Flight;
 use punctual_uapi as uapi;
 use punctual_units::Policy;
@@ -19,8 +19,12 @@ pub(crate) struct Stream {
 
 impl Stream {
     pub fn new(flight: &Flight) -> Stream {
+        Stream::with(flight, Options::default())
+    }
+
+    pub fn with(flight: &Flight, options: Options) -> Stream {
         let head = flight.head();
-        let mut decoder = Decoder::new(head.layout(), punctual_trace::Options::default());
+        let mut decoder = Decoder::new(head.layout(), options);
         for format in head.systems.iter().flat_map(|(_, formats)| formats).chain(&head.ftrace) {
             decoder.add_format(format);
         }

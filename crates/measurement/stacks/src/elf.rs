@@ -105,6 +105,11 @@ impl Elf {
         found
     }
 
+    /// Returns the file's USDT probes; see [`crate::usdt_probes`].
+    pub fn usdt(&self) -> Vec<crate::Usdt> {
+        crate::usdt_probes(&self.data)
+    }
+
     pub(crate) fn section(&self, name: &str) -> Option<Section> {
         let object = self.object()?;
         let section = object.section_by_name(name)?;

@@ -6,6 +6,8 @@
 //! generated at run time is named by `/tmp/perf-PID.map` (Linux, tools/perf/Documentation/jit-interface.txt), which
 //! Python writes with `-X perf`.
 //!
+//! The USDT probes of a file are read, too, with the arguments that a uprobe event can fetch.
+//!
 //! Files are untrusted. If a file cannot be parsed, its functions have no names.
 
 #![forbid(unsafe_code)]
@@ -15,6 +17,8 @@ mod name;
 mod perfmap;
 mod process;
 mod symbols;
+mod usdt;
 
 pub use elf::{Elf, FileId, Images};
 pub use process::{Frame, Process, Registers, Stack};
+pub use usdt::{Usdt, UsdtArgument, usdt_probes};

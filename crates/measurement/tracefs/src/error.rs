@@ -27,6 +27,11 @@ pub enum TracefsError {
     /// The kernel lacks an event that every explanation needs.
     #[error("this kernel has no event {0}: it needs CONFIG_EVENT_TRACING and CONFIG_FTRACE")]
     NoEvent(String),
+    #[error("this kernel has no uprobes: it needs CONFIG_UPROBE_EVENTS")]
+    NoUprobes,
+    /// The semaphore of a USDT probe cannot be incremented.
+    #[error("{file}: the kernel refuses to count up the probe's semaphore, which it can do since Linux 4.20: {source}")]
+    Counter { file: PathBuf, source: io::Error },
     #[error("{path}: {source}")]
     Io { path: PathBuf, source: io::Error },
 }

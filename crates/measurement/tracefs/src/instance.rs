@@ -2,6 +2,7 @@ use crate::error::TracefsError;
 use crate::events::{EventSet, NEEDED, NOISE};
 use crate::marks;
 use crate::mount::Tracefs;
+use crate::uprobe::{UPROBE_GROUP, Uprobe};
 use punctual_journal::{Journal, Lease, Undo};
 use punctual_trace::DatHead;
 use std::fs::{self, File};
@@ -29,7 +30,8 @@ pub struct Instance {
     folder: PathBuf,
     /// Description of the tracefs used; see [`Tracefs::place`].
     place: String,
-    enabled: Vec<(&'static str, &'static str)>,
+    /// System and name of the enabled events.
+    enabled: Vec<(String, String)>,
     /// Requested events that this kernel lacks.
     missing: Vec<String>,
     buffer_kb: u64,
@@ -119,13 +121,23 @@ impl Instance {
     fn enable(&mut self, system: &'static str, name: &'static str) -> Result<(), TracefsError> {
         let path = self.folder.join("events").join(system).join(name).join("enable");
         match write(&path, "1") {
-            Ok(()) => self.enabled.push((system, name)),
+            Ok(()) => self.enabled.push((system.into(), name.into())),
             Err(e) if e.kind() == io::ErrorKind::NotFound && !NEEDED.contains(&name) => {
                 self.missing.push(format!("{system}:{name}"));
             }
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Err(TracefsError::NoEvent(name.into())),
             Err(e) => return Err(TracefsError::on(path)(e)),
         }
+        Ok(())
+    }
+
+    /// Records the events of a uprobe, which must be removed after the instance.
+    ///
+    /// # Errors
+    /// The kernel cannot set a breakpoint there.
+    pub fn enable_probe(&mut self, probe: &Uprobe) -> Result<(), TracefsError> {
+        self.switch_event(UPROBE_GROUP, probe.event(), true)?;
+        self.enabled.push((UPROBE_GROUP.into(), probe.event().into()));
         Ok(())
     }
 
@@ -269,7 +281,7 @@ impl Instance {
             let format = read(events.join(system).join(name).join("format"))?;
             match systems.iter_mut().find(|(known, _)| known == system) {
                 Some((_, formats)) => formats.push(format),
-                None => systems.push(((*system).to_owned(), vec![format])),
+                None => systems.push((system.clone(), vec![format])),
             }
         }
         // The output of a tracer consists of events of the system ftrace.

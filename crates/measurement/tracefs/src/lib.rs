@@ -25,7 +25,7 @@ pub use flight::{Cut, Flight, Kept};
 pub use instance::{Config, Instance, Statistics};
 pub use kallsyms::addresses;
 pub use mount::Tracefs;
-pub use uprobe::{UPROBE_GROUP, Uprobe};
+pub use uprobe::{Place, UPROBE_GROUP, Uprobe};
 
 /// Undoes changes that killed processes left in tracefs and elsewhere. Returns messages for the user.
 pub fn recover() -> Vec<String> {

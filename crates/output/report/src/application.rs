@@ -5,7 +5,8 @@ use crate::number::{count, plural};
 use crate::svg::Table;
 use crate::text::page::{Page, TextStyle, Tint};
 use punctual_model::{
-    AppChain, AppCounterfactual, AppCycles, AppMargin, AppMark, AppThread, Application, Cycle, Recording, Verdict,
+    AppChain, AppCounterfactual, AppCycles, AppMargin, AppMark, AppProbe, AppThread, Application, Cycle, Recording,
+    Verdict,
 };
 use punctual_units::Nanos;
 
@@ -23,7 +24,7 @@ pub(crate) fn threads(page: &mut Page, application: &Application) {
     for thread in &application.threads {
         page.tagged("  ", Tint::Plain, &of_program(application, thread));
     }
-    marks(application).iter().for_each(|marks| page.tagged("  ", Tint::Plain, marks));
+    marks(application).iter().chain(&probes(application)).for_each(|line| page.tagged("  ", Tint::Plain, line));
 }
 
 /// Formats the marks that the application writes, for example
@@ -35,6 +36,22 @@ fn marks(application: &Application) -> Option<String> {
     };
     let marks: Vec<String> = application.marks.iter().flatten().map(mark).collect();
     (!marks.is_empty()).then(|| format!("marks: {}", marks.join(", ")))
+}
+
+/// Formats the USDT probes of the application's files, for example
+/// `USDT probes: usdt:vision:frame (1 argument), usdt:vision:shown`.
+fn probes(application: &Application) -> Option<String> {
+    const MOST: usize = 16;
+    let probe = |probe: &AppProbe| match probe.arguments {
+        0 => probe.name.clone(),
+        number => format!("{} ({})", probe.name, plural(number.into(), "argument", "arguments")),
+    };
+    let shown: Vec<String> = application.probes.iter().take(MOST).map(probe).collect();
+    let more = match application.probes.len() - shown.len() {
+        0 => String::new(),
+        more => format!(" and {more} more (--json)"),
+    };
+    (!shown.is_empty()).then(|| format!("USDT probes: {}{more}", shown.join(", ")))
 }
 
 /// Formats a thread as [`understood`] does, preceded by its program if there are several programs.
@@ -247,4 +264,19 @@ fn relative(application: &Application, cycles: &AppCycles) -> Option<f64> {
     let longest = cycles.worst.first()?.length_ns as f64;
     let thread = application.threads.iter().find(|thread| thread.name == cycles.thread)?;
     Some(longest / thread.period_ns.map_or(1e9, |period| period.0.max(1) as f64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_probes_are_listed_with_their_arguments() {
+        let probe = |n: u32| AppProbe { name: format!("usdt:a:p{n}"), file: "/bin/a".into(), arguments: n };
+        let with = |number: u32| Application { probes: (0..number).map(probe).collect(), ..Application::default() };
+        assert_eq!(probes(&with(0)), None);
+        let three = "USDT probes: usdt:a:p0, usdt:a:p1 (1 argument), usdt:a:p2 (2 arguments)";
+        assert_eq!(probes(&with(3)).as_deref(), Some(three));
+        assert!(probes(&with(20)).unwrap().ends_with("usdt:a:p15 (15 arguments) and 4 more (--json)"));
+    }
 }

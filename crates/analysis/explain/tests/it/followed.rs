@@ -126,6 +126,38 @@ fn a_preempted_thread_runs_again_by_its_next_event() {
     assert_eq!((closed.len(), broken, closed[0].end_ns, closed[0].ran_ns), (1, 0, 3_500_000, 60_000));
 }
 
+/// A timerfd on PREEMPT_RT expires in a thread that runs only when the measured thread waits again: the release is when
+/// the timer was due all the same.
+#[test]
+fn a_timer_that_expires_after_the_call_was_due_before_it() {
+    let timer = "hrtimer=00000000000000bb function=timerfd_tmrproc";
+    let softirqs = ("ktimers/1", 20, 98);
+    let trace = waiting()
+        .expire("swapper/1-0", 3002)
+        .switch(1, 3040, IDLE, "R", CYCLIC)
+        .returns(3042, CLOCK_NANOSLEEP, 0)
+        .line(
+            "cyclictest-50",
+            1,
+            "d..1.",
+            3050,
+            &format!("hrtimer_start: {timer} expires=4000000 softexpires=4000000 mode=ABS|SOFT was_armed=0"),
+        )
+        .calls(4500, CLOCK_NANOSLEEP, 1)
+        .switch(1, 4510, CYCLIC, "S", softirqs)
+        .line("ktimers/1-20", 1, "..s1.", 4514, &format!("hrtimer_expire_entry: {timer} now=4513000"))
+        .line("ktimers/1-20", 1, "d.s2.", 4516, "sched_waking: comm=cyclictest pid=50 prio=19 target_cpu=001")
+        .line("ktimers/1-20", 1, "..s1.", 4517, "hrtimer_expire_exit: hrtimer=00000000000000bb")
+        .switch(1, 4520, softirqs, "S", CYCLIC)
+        .returns(4525, CLOCK_NANOSLEEP, 0)
+        .calls(4700, CLOCK_NANOSLEEP, 1);
+    let (closed, broken) = trace.followed(sleep());
+    assert_eq!((closed.len(), broken), (2, 0));
+    let late = &closed[1];
+    assert_eq!((late.release_ns, late.behind_ns, late.end_ns), (4_000_000, 500_000, 4_700_000));
+    assert!(late.is_timed && late.is_known, "{late:?}");
+}
+
 /// The previous cycle lasted beyond the release: the timer expires at once, and the thread does not sleep.
 #[test]
 fn a_release_that_has_passed_counts_from_when_it_was_due() {

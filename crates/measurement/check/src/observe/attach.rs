@@ -7,7 +7,7 @@ use crate::subject::{mappings, program_file};
 use punctual_journal::Journal;
 use punctual_perf::{Buffer, Source, Spec, Target};
 use punctual_stacks::Images;
-use punctual_tracefs::{Tracefs, Uprobe};
+use punctual_tracefs::{Place, Tracefs, Uprobe};
 use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -150,8 +150,8 @@ impl Session {
     fn mark_from(&mut self, mark: Option<Mark>, target: Target) {
         let Some(Mark { function, path, offset }) = mark else { return };
         let name = format!("the call of {function}");
-        let defined =
-            Tracefs::find().and_then(|tracefs| Uprobe::define(&tracefs, &Journal::of_user(), &path, offset, ""));
+        let place = Place::new(&path, offset);
+        let defined = Tracefs::find().and_then(|tracefs| Uprobe::define(&tracefs, &Journal::of_user(), &place));
         let uprobe = match defined {
             Ok(uprobe) => uprobe,
             Err(error) => return self.miss(&name, error.to_string()),

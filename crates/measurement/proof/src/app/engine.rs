@@ -7,7 +7,7 @@ use super::learn::Learned;
 use super::marks::{Mark, MarkChain};
 use super::program::Program;
 use super::recorder::Recorder;
-use super::{Shared, calls_of};
+use super::{Shared, calls_of, usdt};
 use crate::capture::fair_server;
 use crate::error::ProofError;
 use punctual_check::is_real_time;
@@ -68,11 +68,26 @@ pub(super) struct Engine {
     pub lanes: Vec<Lane>,
     pub chains: Vec<Chain>,
     pub marks: Vec<MarkChain>,
-    /// For each thread that wrote a mark, true if it belongs to the application.
-    writers: HashMap<i32, bool>,
+    writers: Writers,
     next_block: Nanos,
     pub keeps: Option<Keeps>,
     pub failed: Option<String>,
+}
+
+/// For each thread that made a mark, true if it belongs to the application.
+#[derive(Default)]
+struct Writers(HashMap<i32, bool>);
+
+impl Writers {
+    fn is_own(&mut self, tid: i32, shared: &Shared) -> bool {
+        if self.0.len() >= WRITERS {
+            self.0.clear();
+        }
+        *self.0.entry(tid).or_insert_with(|| {
+            let state = shared.lock().unwrap_or_else(PoisonError::into_inner);
+            state.programs.iter().flat_map(Program::threads).any(|thread| thread.tid == tid)
+        })
+    }
 }
 
 impl Engine {
@@ -108,8 +123,9 @@ impl Engine {
         let (threads, marks): (Vec<&Vec<String>>, Vec<&Vec<String>>) =
             names.into_iter().partition(|names| names.iter().all(is_thread));
         let only_real_time = state.learned.iter().all(|learned| is_real_time(learned.thread.scheduling));
-        let with_marks = !marks.is_empty() || keeps.is_some();
-        let mut recorder = Recorder::start(&calls_of(&state.learned), only_real_time, with_marks)?;
+        let is_written = |point: &String| !usdt::is_probe(point);
+        let with_marks = keeps.is_some() || marks.iter().any(|names| names.iter().any(is_written));
+        let mut recorder = Recorder::start(&calls_of(&state.learned), only_real_time, with_marks, &state.sites)?;
         if let Some(keeps) = &keeps {
             recorder.hold(keeps.window);
             attribution.remember(REMEMBERED);
@@ -138,7 +154,7 @@ impl Engine {
             lanes,
             chains,
             marks,
-            writers: HashMap::new(),
+            writers: Writers::default(),
             next_block,
             keeps,
             failed: None,
@@ -230,8 +246,9 @@ impl Engine {
             self.marks.iter_mut().for_each(MarkChain::forget);
         }
         let said = breach::said(event).filter(|_| self.keeps.is_some());
-        let mark = Mark::of(event).filter(|_| !self.marks.is_empty());
-        let Some(tid) = event.tid.filter(|tid| (said.is_some() || mark.is_some()) && self.is_own(*tid)) else { return };
+        let mark = Mark::of(event, self.recorder.marks()).filter(|_| !self.marks.is_empty());
+        let is_own = |tid: &i32| self.writers.is_own(*tid, &self.shared);
+        let Some(tid) = event.tid.filter(|_| said.is_some() || mark.is_some()).filter(is_own) else { return };
         if let Some((_, mark)) = mark {
             self.marks.iter_mut().for_each(|chain| chain.mark(&mark, event.t_ns));
         }
@@ -252,18 +269,6 @@ impl Engine {
                 completes: false,
             });
         }
-    }
-
-    /// Returns true if the thread belongs to the application.
-    fn is_own(&mut self, tid: i32) -> bool {
-        if self.writers.len() >= WRITERS {
-            self.writers.clear();
-        }
-        let shared = &self.shared;
-        *self.writers.entry(tid).or_insert_with(|| {
-            let state = shared.lock().unwrap_or_else(PoisonError::into_inner);
-            state.programs.iter().flat_map(Program::threads).any(|thread| thread.tid == tid)
-        })
     }
 
     /// Returns true if all cycles and passes that were released in the phase have ended.

@@ -118,7 +118,7 @@ fn marks(programs: &[Program], learning: &Learning) -> Vec<AppMark> {
 /// Records all system calls of the programs, because any of their threads may release a measured one.
 fn record(programs: &[Program], threads: &[Thread]) -> Result<Recorder, ProofError> {
     let all = programs.iter().flat_map(Program::threads).map(|thread| (thread.tid, BTreeSet::new())).collect();
-    Recorder::start(&all, threads.iter().all(|thread| is_real_time(thread.scheduling)), true)
+    Recorder::start(&all, threads.iter().all(|thread| is_real_time(thread.scheduling)), true, &[])
 }
 
 fn wanted(programs: &[Program], options: &AppOptions) -> Vec<Thread> {

@@ -1,9 +1,9 @@
-//! Marks that an application writes to trace_marker, and the passes from one mark to another.
+//! Marks of an application: lines that it writes to trace_marker, and USDT probes. The passes from one to another.
 
 use super::chain::Passes;
 use punctual_model::{AppChain, Claim};
 use punctual_trace::{Event, Kind};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 /// Prefix of the marks that punctual-rt and its C interface write. Lines without it are marks, too.
 const PREFIX: &str = "punctual: ";
@@ -12,23 +12,43 @@ const PREFIX: &str = "punctual: ";
 const WAITING: usize = 4096;
 const NAMES: usize = 256;
 
-/// A mark, written as `NAME` or `NAME VALUE`.
+/// The marks for which events of uprobes stand, by name of the event; with the value, if it is a constant.
+pub(super) type Probed = HashMap<String, (String, Option<u64>)>;
+
+/// A mark, written as `NAME` or `NAME VALUE`, or a USDT probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Mark<'a> {
     pub name: &'a str,
     pub value: Option<u64>,
 }
 
-impl Mark<'_> {
-    /// Returns the mark that an event contains, and the thread that wrote it; `None` for other events.
-    pub fn of(event: &Event) -> Option<(i32, Mark<'_>)> {
-        let Kind::Print { text } = &event.kind else { return None };
+impl<'a> Mark<'a> {
+    /// Returns the mark that an event is, and the thread that made it; `None` for other events.
+    pub fn of(event: &'a Event, probed: &'a Probed) -> Option<(i32, Mark<'a>)> {
+        let mark = match &event.kind {
+            Kind::Print { text } => Mark::written(text)?,
+            Kind::Other { name, body } => {
+                let (name, constant) = probed.get(&**name)?;
+                Mark { name, value: body.as_deref().and_then(fetched).or(*constant) }
+            }
+            _ => return None,
+        };
+        Some((event.tid?, mark))
+    }
+
+    fn written(text: &str) -> Option<Mark<'_>> {
         let line = text.lines().next()?.trim();
         let line = line.strip_prefix(PREFIX).unwrap_or(line);
         let valued = line.rsplit_once(' ').and_then(|(name, value)| Some((name.trim_end(), value.parse().ok()?)));
         let (name, value) = valued.map_or((line, None), |(name, value)| (name, Some(value)));
-        (!name.is_empty()).then_some((event.tid?, Mark { name, value }))
+        (!name.is_empty()).then_some(Mark { name, value })
     }
+}
+
+/// Returns the value in the record of a uprobe: `__probe_ip=94110 value=17`.
+fn fetched(body: &str) -> Option<u64> {
+    let value = body.split(' ').find_map(|field| field.strip_prefix("value="))?;
+    value.parse().ok().map(i64::cast_unsigned)
 }
 
 /// A mark that was seen before the measurement.
@@ -44,7 +64,8 @@ pub(super) struct SeenMarks(pub BTreeMap<String, Seen>);
 
 impl SeenMarks {
     pub fn event(&mut self, event: &Event) {
-        let Some((tid, mark)) = Mark::of(event) else { return };
+        let Kind::Print { text } = &event.kind else { return };
+        let Some((tid, mark)) = event.tid.zip(Mark::written(text)) else { return };
         if self.0.len() >= NAMES && !self.0.contains_key(mark.name) {
             return;
         }
@@ -135,12 +156,32 @@ pub(super) mod tests {
 
     #[test]
     fn a_mark_is_a_name_and_perhaps_a_number() {
-        let of = |text: &str| Mark::of(&event(text)).map(|(_, mark)| (mark.name.to_owned(), mark.value));
+        let none = Probed::new();
+        let of = |text: &str| Mark::of(&event(text), &none).map(|(_, mark)| (mark.name.to_owned(), mark.value));
         assert_eq!(of("punctual: setpoint"), Some(("setpoint".into(), None)));
         assert_eq!(of("punctual: frame 17\n"), Some(("frame".into(), Some(17))));
         assert_eq!(of("hit latency threshold (72 > 30)"), Some(("hit latency threshold (72 > 30)".into(), None)));
         assert_eq!(of("punctual: "), Some(("punctual:".into(), None)));
         assert_eq!((of(""), of(" \n")), (None, None));
+    }
+
+    #[test]
+    fn the_event_of_a_uprobe_is_the_mark_of_its_probe() {
+        let probed = Probed::from([
+            ("usdt_7_0".to_owned(), ("usdt:vision:frame:arg1".to_owned(), None)),
+            ("usdt_7_1".to_owned(), ("usdt:vision:shown:arg1".to_owned(), Some(3))),
+        ]);
+        let of = |name: &str, body: Option<&str>| {
+            let kind = Kind::Other { name: name.into(), body: body.map(Into::into) };
+            let event = Event { kind, ..event("") };
+            Mark::of(&event, &probed).map(|(tid, mark)| (tid, mark.name.to_owned(), mark.value))
+        };
+        let frame = |value| Some((7, "usdt:vision:frame:arg1".to_owned(), value));
+        assert_eq!(of("usdt_7_0", Some("__probe_ip=4198400 value=17")), frame(Some(17)));
+        assert_eq!(of("usdt_7_0", Some("__probe_ip=4198400 value=-1")), frame(Some(u64::MAX)));
+        assert_eq!(of("usdt_7_0", Some("__probe_ip=4198400")), frame(None));
+        assert_eq!(of("usdt_7_1", None), Some((7, "usdt:vision:shown:arg1".to_owned(), Some(3))));
+        assert_eq!(of("usdt_8_0", Some("value=1")), None);
     }
 
     /// Follows a chain of marks `a > b > c` in a phase from 10 to 20 ms. Returns the longest pass, and the numbers of

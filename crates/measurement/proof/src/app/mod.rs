@@ -16,6 +16,7 @@ mod problems;
 mod program;
 mod recorder;
 mod takes;
+mod usdt;
 mod without;
 
 pub use keeping::{AppKeeper, Lates};
@@ -33,10 +34,11 @@ use program::{Program, Thread};
 use punctual_check::{is_real_time, urgency};
 use punctual_cycles::Release;
 use punctual_measure::Plan;
-use punctual_model::{AppThread, AppValue, Application, Claim, Quantity, Run};
+use punctual_model::{AppProbe, AppThread, AppValue, Application, Claim, Quantity, Run};
 use punctual_units::{Nanos, Scheduling};
 use recorder::Calls;
 use std::sync::{Arc, Mutex, PoisonError};
+use usdt::Files;
 
 /// The applications, and those of their threads that are measured.
 #[derive(Clone, Debug)]
@@ -57,6 +59,8 @@ pub(crate) struct Watched {
     asked: Vec<String>,
     learned: Vec<Learned>,
     pub(crate) application: Application,
+    /// Places of the USDT probes that the claims name.
+    sites: Vec<usdt::Site>,
     machine: OfMachine,
 }
 
@@ -113,12 +117,34 @@ impl App {
             ..Application::default()
         };
         let (asked, machine) = (options.threads.clone(), OfMachine::read());
-        Ok(App(Arc::new(Mutex::new(Watched { programs, asked, learned, application, machine }))))
+        let sites = Vec::new();
+        Ok(App(Arc::new(Mutex::new(Watched { programs, asked, learned, application, sites, machine }))))
     }
 
     /// Returns the application's threads, what releases them, and the results so far.
     pub fn application(&self) -> Application {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).application.clone()
+    }
+
+    /// Reads the files that the application executes now, and lists all of their USDT probes in the application.
+    pub fn list_probes(&self) {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        state.application.probes = Files::of(&state.programs).probes();
+    }
+
+    /// Finds the USDT probes that the claims name. They are defined and removed again, because a kernel that refuses
+    /// them should do so before anything is measured.
+    fn find_probes(&self, claims: &[Claim]) -> Result<(), ProofError> {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let marks = usdt::marks(claims);
+        let files = if marks.is_empty() { Files::default() } else { Files::of(&state.programs) };
+        state.sites = usdt::Site::of(claims, &files)?;
+        let is_named = |probe: &AppProbe| marks.iter().any(|mark| usdt::is_of(mark, &probe.name));
+        state.application.probes = files.probes().into_iter().filter(is_named).collect();
+        match state.sites.as_slice() {
+            [] => Ok(()),
+            sites => usdt::Probes::define(&recorder::tracefs()?, sites).map(drop),
+        }
     }
 
     /// Returns claims to propose if the user made none: no cycle lasts beyond the next release.
@@ -164,6 +190,7 @@ impl App {
 
     fn check(&self, claims: &[Claim]) -> Result<(), ProofError> {
         App::refuse(claims)?;
+        self.find_probes(claims)?;
         let application = self.application();
         let threads = &application.threads;
         let names: Vec<&str> = threads.iter().map(|thread| thread.name.as_str()).collect();
@@ -217,19 +244,21 @@ fn is_of_marks(chain: &AppValue, application: &Application) -> Result<bool, Proo
     let usage = |text: String| Err(ProofError::Usage(format!("`{chain}`: {text}")));
     let is_thread = |name: &&String| application.threads.iter().any(|thread| thread.name == **name);
     let Some(other) = chain.threads().iter().find(|name| !is_thread(name)) else { return Ok(false) };
-    let Some(marks) = &application.marks else {
-        return usage(format!(
-            "no thread {other} has cycles, and this kernel does not show marks: that requires Linux 7.0, 6.19.11 or 6.18.21 \
-             (options/copy_trace_marker, and the fix for it)"
-        ));
-    };
-    let is_mark = |name: &&String| marks.iter().any(|mark| mark.name == **name);
+    let written = application.marks.as_deref().unwrap_or_default();
+    let is_mark = |name: &&String| usdt::is_probe(name) || written.iter().any(|mark| mark.name == **name);
     let names = |names: Vec<&str>| if names.is_empty() { "none".to_owned() } else { names.join(", ") };
     if let Some(unknown) = chain.threads().iter().find(|name| !is_thread(name) && !is_mark(name)) {
+        if application.marks.is_none() {
+            return usage(format!(
+                "no thread {unknown} has cycles, and this kernel does not show what programs write to trace_marker: that requires \
+                 Linux 7.0, 6.19.11 or 6.18.21 (options/copy_trace_marker, and the fix for it). USDT probes can be marks on \
+                 every kernel with uprobes: usdt:PROVIDER:NAME"
+            ));
+        }
         return usage(format!(
             "no thread {unknown} has cycles, and no mark of that name was written before the measurement; threads: {}; marks: {}",
             names(application.threads.iter().map(|thread| thread.name.as_str()).collect()),
-            names(marks.iter().map(|mark| mark.name.as_str()).collect())
+            names(written.iter().map(|mark| mark.name.as_str()).collect())
         ));
     }
     match chain.threads().iter().find(|name| !is_mark(name)) {
@@ -286,8 +315,12 @@ mod tests {
         let said = |application: &Application, chain: &str| of(application, chain).unwrap_err();
         assert!(said(&with, "chain(a > out)").contains("a is a thread and out a mark"));
         assert!(said(&with, "chain(a > c)").contains("no thread c has cycles, and no mark of that name"));
-        let without = Application { marks: None, ..with };
+        let without = Application { marks: None, ..with.clone() };
         assert_eq!(of(&without, "chain(a > b)"), Ok(false));
-        assert!(said(&without, "chain(in > out)").contains("this kernel does not show marks"));
+        assert!(said(&without, "chain(in > out)").contains("this kernel does not show what programs write"));
+        // A USDT probe is a mark on every kernel.
+        assert_eq!(of(&without, "chain(usdt:x:in > usdt:x:out)"), Ok(true));
+        assert_eq!(of(&with, "chain(in > usdt:x:out:arg1)"), Ok(true));
+        assert!(said(&with, "chain(a > usdt:x:out)").contains("a is a thread and usdt:x:out a mark"));
     }
 }

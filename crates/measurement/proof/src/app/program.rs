@@ -82,7 +82,7 @@ impl Program {
     }
 
     /// Returns the program's processes, except the process that started the program.
-    fn pids(&self) -> Vec<i32> {
+    pub fn pids(&self) -> Vec<i32> {
         match &self.child {
             Some(child) => proc::descendants(child.id().cast_signed()),
             None => self.subject.pids().unwrap_or_default(),

@@ -1,12 +1,14 @@
 //! The events of an application's threads, streamed from a private trace instance.
 
+use super::marks::Probed;
+use super::usdt::{Probes, Site};
 use crate::capture::Saver;
 use crate::error::ProofError;
 use crate::stream::Stream;
 use punctual_directory::Dir;
 use punctual_journal::Journal;
 use punctual_model::{AppWindow, Capture};
-use punctual_trace::Event;
+use punctual_trace::{Event, Options};
 use punctual_tracefs::{CYCLES, Config, Flight, Instance, Tracefs, TracefsError};
 use punctual_units::Nanos;
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,6 +22,8 @@ pub(super) type Calls = BTreeMap<i32, BTreeSet<i64>>;
 pub(super) struct Recorder {
     pub stream: Stream,
     flight: Option<Flight>,
+    // Declared after `flight`, because a uprobe is busy until the instance is removed.
+    probes: Probes,
     /// Events that this kernel does not have.
     pub missing: Vec<String>,
     /// True if marks are recorded.
@@ -43,14 +47,16 @@ fn failed(error: TracefsError) -> ProofError {
 impl Recorder {
     /// Records wakeups, switches and interrupts of all CPUs, and those system calls that `calls` lists, because a
     /// thread may make a million others per second. With `only_real_time`, wakeups of ordinary threads are omitted.
-    /// With `marks`, text that programs write to trace_marker is recorded too, if the kernel supports this.
+    /// With `marks`, text that programs write to trace_marker is recorded too, if the kernel supports this; so are the
+    /// USDT probes at `sites`.
     ///
     /// # Errors
-    /// There is no tracefs, or it cannot be used. Everything is restored.
-    pub fn start(calls: &Calls, only_real_time: bool, marks: bool) -> Result<Recorder, ProofError> {
+    /// There is no tracefs, or it cannot be used, or a USDT probe cannot be observed. Everything is restored.
+    pub fn start(calls: &Calls, only_real_time: bool, marks: bool, sites: &[Site]) -> Result<Recorder, ProofError> {
         let tracefs = tracefs()?;
+        let probes = Probes::define(&tracefs, sites)?;
         let config = Config { events: CYCLES, buffer_kb: None, tracer: None, stacks: None };
-        let instance = Instance::create(&tracefs, &Journal::of_user(), &config).map_err(failed)?;
+        let mut instance = Instance::create(&tracefs, &Journal::of_user(), &config).map_err(failed)?;
         let missing: Vec<String> = instance.missing().to_vec();
         if let Some(name) = missing.iter().find(|name| name.starts_with("raw_syscalls")) {
             return Err(ProofError::Environment(format!(
@@ -68,11 +74,14 @@ impl Recorder {
             instance.filter("sched", "sched_waking", "prio < 100").map_err(failed)?;
         }
         let has_marks = marks && instance.copy_marks().map_err(failed)?;
+        probes.enable(&mut instance)?;
         let flight = Flight::new(instance).map_err(failed)?;
         // Some of these exist on one architecture only, or not in every kernel.
         let missing =
             missing.into_iter().filter(|name| !name.starts_with("ipi:") && !name.starts_with("irq_vectors:")).collect();
-        Ok(Recorder { stream: Stream::new(&flight), flight: Some(flight), missing, has_marks })
+        // The values of USDT probes are in the bodies of their events.
+        let stream = Stream::with(&flight, Options { bodies: !sites.is_empty() });
+        Ok(Recorder { stream, flight: Some(flight), probes, missing, has_marks })
     }
 
     /// Returns the events up to now, in chronological order.
@@ -123,9 +132,16 @@ impl Recorder {
         all.overrun + all.commit_overrun + all.dropped
     }
 
-    /// Removes the instance; returns what could not be removed.
+    /// Returns the marks for which events of uprobes stand.
+    pub fn marks(&self) -> &Probed {
+        &self.probes.marks
+    }
+
+    /// Removes the instance and the uprobes; returns what could not be removed.
     pub fn end(&mut self) -> Vec<String> {
-        self.flight.take().map(Flight::end).and_then(Result::err).unwrap_or_default()
+        let mut left = self.flight.take().map(Flight::end).and_then(Result::err).unwrap_or_default();
+        left.extend(self.probes.remove());
+        left
     }
 }
 

@@ -1,6 +1,7 @@
 use super::{and, claims, latency, load_name, phase_name, place};
 use crate::number::{at_most, count, plural};
 use punctual_model::{Judged, Outcome, Problem, ProblemKind, Quantity, Recording, Verdict};
+use punctual_units::CpuId;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Headline {
@@ -50,8 +51,12 @@ pub fn word(outcome: Outcome) -> &'static str {
 fn passed(recording: &Recording, verdict: &Verdict) -> String {
     let all = count(verdict.scored());
     let noun = super::noun(recording);
-    let worst = match &verdict.worst {
-        Some(w) => format!("worst {} ({})", latency(recording, Some(w.max_ns)), place(recording, &w.phase, w.cpu)),
+    let worst =
+        of_claim(verdict).or(verdict.worst.as_ref().map(|worst| (worst.max_ns, worst.phase.as_str(), worst.cpu)));
+    let worst = match worst {
+        Some((max, phase, cpu)) => {
+            format!("worst {} ({})", latency(recording, Some(max)), place(recording, phase, cpu))
+        }
         None => "worst unknown".into(),
     };
     let missed = verdict
@@ -75,6 +80,14 @@ fn passed(recording: &Recording, verdict: &Verdict) -> String {
         _ => "",
     };
     format!("{} {hold} for {all} {noun}s: {worst}, {missed}{assumed}", and(&claims))
+}
+
+/// Returns the largest value, its phase and CPU if there is one claim, and it is about a value of an application: the
+/// others may be larger.
+fn of_claim(verdict: &Verdict) -> Option<(u64, &str, CpuId)> {
+    let [judged] = verdict.claims.as_slice() else { return None };
+    judged.claim.of.as_ref()?;
+    judged.cells.iter().filter_map(|cell| Some((cell.max_ns?, cell.phase.as_str(), cell.cpu))).max()
 }
 
 fn is_share(judged: &Judged) -> bool {

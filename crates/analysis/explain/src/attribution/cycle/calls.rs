@@ -197,6 +197,9 @@ impl Cycles {
         followed.timer = timer.or(followed.timer);
         let Some(waiting) = followed.waiting.as_mut().filter(|_| !is_open) else { return };
         waiting.is_asleep = false;
+        // A timer that expires in a softirq may have been due before the call: a real-time thread keeps softirqs waiting.
+        let expired = machine.cpu(event.cpu).and_then(|cpu| cpu.expiring).and_then(|expiring| expiring.due);
+        waiting.due = waiting.due.or(expired);
         waiting.woken_in = machine.cpu(event.cpu).and_then(|cpu| Culprit::interrupt(cpu.doing()));
         let is_unknown_call = timer.is_none() && followed.pending.woken(event.t_ns, by.unwrap_or(0));
         if let Some(by) = by.filter(|_| is_unknown_call).and_then(|by| self.followed.get_mut(&by)) {
