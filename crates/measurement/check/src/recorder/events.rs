@@ -165,8 +165,7 @@ impl<S: System> Recorder<S> {
     /// Handles a policy that thread `by` set; `target` is the ID that it passed to the kernel.
     fn policy_set(&mut self, by: i32, target: i32, time: u64, place: u32) {
         let pid = self.threads.get(&by).map_or(by, |running| running.thread.pid);
-        let known: Vec<i32> = self.threads.keys().copied().collect();
-        let target = if target == 0 { Some(by) } else { self.system.thread_of(pid, target, &known) };
+        let target = if target == 0 { Some(by) } else { self.named(pid, target) };
         let Some(target) = target else {
             self.unread_policies += 1;
             return;
@@ -179,6 +178,17 @@ impl<S: System> Recorder<S> {
             self.unread_policies += 1;
         }
         self.sample(target, time);
+    }
+
+    /// Returns the thread to which a process refers by this ID.
+    fn named(&mut self, pid: i32, id: i32) -> Option<i32> {
+        if let Some(tid) = self.named.get(&(pid, id)) {
+            return Some(*tid);
+        }
+        let known: Vec<i32> = self.threads.keys().copied().collect();
+        let tid = self.system.thread_of(pid, id, &known)?;
+        self.named.insert((pid, id), tid);
+        Some(tid)
     }
 
     fn faulted(&mut self, tag: u32, what: What, sample: &Sample) {
