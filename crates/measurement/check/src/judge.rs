@@ -82,6 +82,7 @@ pub fn judge(recording: &Recording, setting: &Setting) -> (Vec<CheckThread>, Vec
             occurred(&mut findings, one, occurrence, setting);
         }
         releases(&mut findings, one);
+        drift(&mut findings, one);
         migrations(&mut findings, one, setting);
         overruns(&mut findings, one, setting);
         long_runs(&mut findings, one);
@@ -212,6 +213,7 @@ fn occurred(findings: &mut Findings, one: &Looked, occurrence: &Occurrence, sett
     let lengths = one.lengths.get(&occurrence.place).copied().unwrap_or(Lengths::Unknown);
     let is_until = function_names(place, 12).iter().any(|name| name.contains("sleep_until"));
     let (id, said) = match (what, lengths) {
+        (What::RelativeSleep, Lengths::Drift) if is_until => ("period-drifts", None),
         (What::RelativeSleep, _) if is_until => ("sleep-until", None),
         (What::RelativeSleep, Lengths::HoldGrid) => {
             let grid = cycles.filter(|cycles| cycles.place == occurrence.place).and_then(|cycles| cycles.grid);
@@ -324,6 +326,16 @@ fn releases(findings: &mut Findings, one: &Looked) {
     );
 }
 
+/// Reports times that are computed from the present time.
+fn drift(findings: &mut Findings, one: &Looked) {
+    let Some(cycles) = one.cycles.as_ref().filter(|cycles| cycles.may_drift) else { return };
+    if cycles.release != Release::RelativeSleep {
+        let (thread, count) = (one.thread, cycles.cycles.len() as u64);
+        let said = "each of its times is set from the present time";
+        findings.state_at("period-drifts", &thread.name, thread.tid, said, At::function(cycles.place), count);
+    }
+}
+
 fn migrations(findings: &mut Findings, one: &Looked, setting: &Setting) {
     let in_cycle = |time: &&u64| moment(one, **time, setting.begin) == Moment::InCycle && one.cycles.is_some();
     let count = one.thread.migrations.iter().filter(in_cycle).count() as u64;
@@ -341,7 +353,13 @@ fn overruns(findings: &mut Findings, one: &Looked, setting: &Setting) {
         (_, Some(grid)) if cycles.release.is_timer() && !cycles.may_drift => grid.period,
         _ => return,
     };
-    let at: Vec<&Waited> = one.waits.iter().filter(|waited| waited.wait.place == cycles.place).collect();
+    // The waits between which the cycles are; an event loop also waits within them.
+    let is_bound = |waited: &&Waited| {
+        let Wait { place, begin, end, .. } = waited.wait;
+        let is_last = cycles.cycles.last().is_some_and(|cycle| cycle.end == begin);
+        place == cycles.place && (is_last || cycles.cycles.binary_search_by_key(&end, |cycle| cycle.start).is_ok())
+    };
+    let at: Vec<&Waited> = one.waits.iter().filter(is_bound).collect();
     // Creating a thread takes much longer while the creator is observed.
     let creations: Vec<u64> =
         one.thread.occurrences.iter().filter(|one| one.what == What::NewThread).map(|one| one.time).collect();

@@ -89,7 +89,7 @@ impl<S: System> Recorder<S> {
         // A page fault that failed ends without a record.
         running.fault_since = None;
         running.woken = None;
-        running.open = Some(Open { time, place, meaning, file, slept: false, cpu, due: None, timer: None });
+        running.open = Some(Open { time, place, meaning, file, slept: false, cpu, timeout: None, timer: None });
     }
 
     fn returned(&mut self, sample: &Sample) {
@@ -118,13 +118,13 @@ impl<S: System> Recorder<S> {
         let woken = running.woken.take().filter(|_| open.slept);
         let until = woken.map_or(time, |(at, _)| at);
         let timeout = open.meaning.timeout.filter(|(code, _)| open.slept && result == Some(*code));
-        let uring = running.uring.take_if(|(due, _)| open.meaning.release == Release::Uring && *due <= until);
-        let (due, release) = match open.timer.or(uring).filter(|(due, _)| *due <= until) {
-            Some((due, release)) => (Some(due), release),
+        let uring = running.uring.take_if(|(set, _)| open.meaning.release == Release::Uring && set.due <= until);
+        let (set, release) = match open.timer.or(uring).filter(|(set, _)| set.due <= until) {
+            Some((set, release)) => (Some(set), release),
             None => {
                 let is_over = timeout.is_some() || open.meaning.timeout.is_none();
-                let due = open.due.filter(|due| is_over && *due <= until);
-                (due, timeout.map_or(open.meaning.release, |(_, release)| release))
+                let set = open.timeout.filter(|set| is_over && set.due <= until);
+                (set, timeout.map_or(open.meaning.release, |(_, release)| release))
             }
         };
         // A thread that sleeps until a time that it chose itself does not wait for anybody.
@@ -142,7 +142,8 @@ impl<S: System> Recorder<S> {
                 place: open.place,
                 release,
                 begin: Nanos(open.time),
-                due: due.map(Nanos),
+                due: set.map(|set| Nanos(set.due)),
+                set: set.map(|set| Nanos(set.at)),
                 woken: woken.map(|(at, _)| Nanos(at)).or(open.slept.then_some(Nanos(time))),
                 end: Nanos(time),
             },
