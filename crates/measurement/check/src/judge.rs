@@ -61,6 +61,11 @@ impl Looked<'_> {
     fn urgency(&self) -> u8 {
         self.thread.scheduling.map_or(0, urgency)
     }
+
+    /// Returns true for SCHED_DEADLINE. Such a thread must be allowed on all CPUs of its root domain (sched(7)).
+    fn is_deadline(&self) -> bool {
+        matches!(self.thread.scheduling, Some(Scheduling::Deadline { .. }))
+    }
 }
 
 /// The position of an event in the work of a thread.
@@ -340,7 +345,7 @@ fn migrations(findings: &mut Findings, one: &Looked, setting: &Setting) {
     let in_cycle = |time: &&u64| moment(one, **time, setting.begin) == Moment::InCycle && one.cycles.is_some();
     let count = one.thread.migrations.iter().filter(in_cycle).count() as u64;
     let is_bound = one.thread.facts.cpus.as_ref().is_some_and(|cpus| cpus.len() == 1);
-    if count > 0 && !is_bound {
+    if count > 0 && !is_bound && !one.is_deadline() {
         let said = "it may run on several CPUs";
         findings.state_at("migration", &one.thread.name, one.thread.tid, said, asked_at(one), count);
     }
@@ -375,8 +380,7 @@ fn overruns(findings: &mut Findings, one: &Looked, setting: &Setting) {
         return;
     }
     if let Some(worst) = over.iter().max() {
-        let what =
-            if matches!(one.thread.scheduling, Some(Scheduling::Deadline { .. })) { "runtime" } else { "period" };
+        let what = if one.is_deadline() { "runtime" } else { "period" };
         let said = format!(
             "({}) {} of {} cycles used more CPU time than their {what} of {limit}; most: {}",
             one.thread.tid,
@@ -420,9 +424,7 @@ fn settings(findings: &mut Findings, one: &Looked, setting: &Setting) {
     }
     let place = asked_at(one);
     let facts = &thread.facts;
-    // A SCHED_DEADLINE thread must be allowed on all CPUs of its root domain (sched(7)).
-    let is_deadline = matches!(thread.scheduling, Some(Scheduling::Deadline { .. }));
-    if setting.cpus > 1 && !is_deadline && facts.cpus.as_ref().is_some_and(|cpus| cpus.len() >= setting.cpus) {
+    if setting.cpus > 1 && !one.is_deadline() && facts.cpus.as_ref().is_some_and(|cpus| cpus.len() >= setting.cpus) {
         let said = format!("it may run on all {} CPUs", setting.cpus);
         findings.state_at("affinity-missing", &thread.name, thread.tid, &said, place, 1);
     }

@@ -328,6 +328,16 @@ fn counts_of_several_threads_are_not_those_of_the_first() {
 }
 
 #[test]
+fn a_deadline_thread_has_to_be_allowed_on_all_cpus() {
+    let facts = Facts { cpus: Some("0-3".parse().unwrap()), ..thread().facts };
+    let of = |scheduling| Thread { scheduling, facts: facts.clone(), migrations: vec![10 * MS + 50_000], ..thread() };
+    let time = Nanos(10 * MS);
+    let deadline = Scheduling::Deadline { runtime_ns: time, deadline_ns: time, period_ns: time };
+    assert!(found(vec![of(Some(deadline))]).is_empty());
+    assert!(found(vec![of(Some(fifo(80)))]).iter().any(|one| one.finding.id == "migration"));
+}
+
+#[test]
 fn a_thread_that_never_waits_is_found_and_all_of_its_run_is_its_work() {
     let run = Run { from: 5 * MS, to: 5_005 * MS, cpu: 4_750 * MS };
     let occurrences = vec![at(10 * MS, What::PageFault, STEP)];
