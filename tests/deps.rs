@@ -38,7 +38,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("cycles", &["units"]),
     ("perf", &["units", "uapi"]),
     ("stacks", &[]),
-    ("check", &["units", "uapi", "watchdog", "model", "journal", "tracefs", "perf", "stacks", "cycles"]),
+    ("check", &["units", "uapi", "watchdog", "model", "machine", "journal", "tracefs", "perf", "stacks", "cycles"]),
     ("journal", &["units", "watchdog"]),
     ("fix", &["units", "uapi", "watchdog", "model", "machine", "audit", "boot", "journal"]),
     ("tracefs", &["directory", "journal", "trace"]),

@@ -73,8 +73,11 @@ fn what_is_not_there_is_named_with_what_to_type() {
 }
 
 /// Builds a program of the corpus and returns the command that runs it; `None` if its compiler or interpreter is
-/// missing.
+/// missing, or if it needs more CPUs.
 fn built(source: &Path, folder: &Path) -> Option<Vec<String>> {
+    if corpus::cpus(source) as usize > std::thread::available_parallelism().unwrap().get() {
+        return None;
+    }
     let text = |path: &Path| path.to_str().unwrap().to_owned();
     if source.extension()? == "py" {
         return Path::new("/usr/bin/env").exists().then(|| vec!["python3".into(), text(source)]);

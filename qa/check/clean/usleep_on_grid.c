@@ -1,5 +1,22 @@
-/* Each sleep lasts until the next instant of a grid, by the clock, as in jackd's dummy driver. */
+/*
+ * Each sleep lasts until the next instant of a grid, by the clock, as in jackd's dummy driver. A more urgent thread makes
+ * every fifth wakeup late.
+ */
 #include "../rt.h"
+
+static struct timespec begin;
+
+static void *urgent(void *unused)
+{
+	struct timespec next = begin;
+
+	for (int n = 0; n < 180; n++) {
+		wait_next(&next, 5 * PERIOD);
+		for (int k = 0; k < 10; k++)
+			work();
+	}
+	return unused;
+}
 
 static long until(const struct timespec *next)
 {
@@ -10,7 +27,7 @@ static long until(const struct timespec *next)
 
 static void *control(void *unused)
 {
-	struct timespec next = now();
+	struct timespec next = begin;
 
 	for (int n = 0; n < 900; n++) {
 		long left;
@@ -32,6 +49,9 @@ static void *control(void *unused)
 int main(void)
 {
 	lock_memory();
+	begin = now();
+	pthread_t other = start("urgent", 90, urgent, NULL);
 	pthread_join(start("control", 80, control, NULL), NULL);
+	pthread_join(other, NULL);
 	return 0;
 }

@@ -1,5 +1,6 @@
 // expect: affinity-missing any_cpu main
 // also: migration
+// cpus: 2
 #include "../rt.h"
 
 int main(void)

@@ -5,7 +5,7 @@
 static volatile int depth_of;
 
 static __attribute__((noinline)) int descend(int depth)
-{
+{ // fault
 	char frame[4096];
 	memset(frame, depth, sizeof(frame)); // fault
 	depth_of = frame[17];

@@ -1,5 +1,5 @@
 // expect: sched-yield control control
-// also: page-fault
+// also: page-fault never-waits
 #include "../rt.h"
 
 static void *control(void *unused)

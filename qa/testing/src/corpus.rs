@@ -49,6 +49,13 @@ fn header<'a>(text: &'a str, key: &str) -> Vec<&'a str> {
     line.map(|(_, rest)| rest.split_whitespace().collect()).unwrap_or_default()
 }
 
+/// Returns the number of CPUs that a machine needs for the fault of a program to occur: its first lines name it after
+/// `cpus:`.
+pub fn cpus(source: &Path) -> u32 {
+    let text = fs::read_to_string(source).unwrap();
+    header(&text, "cpus:").first().map_or(1, |number| number.parse().unwrap())
+}
+
 /// Returns how the result of `check --json` for a program differs from what its source declares; `None` if it does
 /// not.
 pub fn differs(source: &Path, result: &Value) -> Option<String> {

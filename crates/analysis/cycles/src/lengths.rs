@@ -1,4 +1,5 @@
-//! Tells relative sleeps whose lengths the program computes from a clock from those that let the period drift.
+//! Tells relative sleeps whose lengths the program computes from a clock from those that let the period drift, and
+//! absolute times that are computed from the previous one from those computed from the present time.
 
 use crate::Wait;
 
@@ -69,6 +70,34 @@ impl Lengths {
     }
 }
 
+/// Maximum spread of times that are computed from each other, ns.
+const EXACT: u64 = 25;
+/// Number of times by which the spread of the intervals between the times must exceed that of the times since the
+/// clock was read.
+const FEWER: u64 = 3;
+
+/// Returns true if each timer at one place was set to a fixed time after the last wakeup, or after the moment in which it
+/// was set: the intervals between the times then vary with the latencies. False if it is unknown.
+///
+/// Times on a grid have equal intervals, and arbitrary times vary by as much from the last wakeup as from each other.
+pub fn are_from_now(waits: &[Wait]) -> bool {
+    // Due times, when each timer was set, and when the waits ended.
+    let timers: Vec<[u64; 3]> = waits.iter().filter_map(|wait| Some([wait.due?.0, wait.set?.0, wait.end.0])).collect();
+    if timers.len() <= FEWEST {
+        return false;
+    }
+    let spread = |since: fn(&[u64; 3], &[u64; 3]) -> u64| {
+        let since = |pair: &[[u64; 3]]| pair[1][0].saturating_sub(since(&pair[0], &pair[1]));
+        let mut all: Vec<u64> = timers.windows(2).map(since).collect();
+        all.sort_unstable();
+        let quarter = all.len() / 4;
+        all[all.len() - 1 - quarter] - all[quarter]
+    };
+    let intervals = spread(|[due, ..], _| *due);
+    let since_now = spread(|[.., end], _| *end).min(spread(|_, [_, set, _]| *set));
+    intervals >= FEWER.saturating_mul(since_now.max(EXACT))
+}
+
 fn median<T: Copy + Ord>(values: &[T]) -> Option<T> {
     let mut sorted = values.to_vec();
     sorted.sort_unstable();
@@ -100,6 +129,7 @@ mod tests {
                 release: Release::RelativeSleep,
                 begin: Nanos(begin - 800),
                 due: Some(Nanos(due)),
+                set: Some(Nanos(begin)),
                 woken: Some(Nanos(due + late / 2)),
                 end: Nanos(end),
             }
@@ -153,6 +183,28 @@ mod tests {
         assert_eq!(Lengths::of(&hidden), Lengths::Unknown);
     }
 
+    #[test]
+    fn times_from_now_are_told_from_a_grid_and_from_arbitrary_ones() {
+        let varied = cycles(20_000, 40_000);
+        assert!(!are_from_now(&sleeps(&varied, |begin, _, grid| grid - begin)));
+        // The clock is read at once after the wakeup, or after the work.
+        assert!(are_from_now(&sleeps(&varied, |begin, end, _| PERIOD - (begin - end))));
+        assert!(are_from_now(&sleeps(&varied, |_, _, _| PERIOD)));
+        assert!(!are_from_now(&sleeps(&varied[..15], |_, _, _| PERIOD)));
+        // A grid whose period is adjusted, and times of a melody.
+        let (mut next, mut n) = (0, 0);
+        let mut scheduled = |interval: fn(u64) -> u64| {
+            (next, n) = (0, 0);
+            are_from_now(&sleeps(&varied, |begin, _, _| {
+                n += 1;
+                next += PERIOD + interval(n);
+                next - begin
+            }))
+        };
+        assert!(!scheduled(|n| n * 7_919 % 13 * 500));
+        assert!(!scheduled(|n| n * 104_729 % 11 * 1_000_000));
+    }
+
     proptest! {
         #[test]
         fn random_lengths_hold_no_grid(lengths in prop::collection::vec(1_000_000u64..4_000_000, 60..200)) {
@@ -169,10 +221,12 @@ mod tests {
                 release: Release::RelativeSleep,
                 begin: Nanos(begin),
                 due: Some(Nanos(due)),
+                set: Some(Nanos(begin)),
                 woken: None,
                 end: Nanos(end),
             };
-            let _ = Lengths::of(&raw.iter().map(wait).collect::<Vec<_>>());
+            let waits: Vec<Wait> = raw.iter().map(wait).collect();
+            let _ = (Lengths::of(&waits), are_from_now(&waits));
         }
     }
 }

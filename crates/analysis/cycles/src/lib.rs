@@ -92,6 +92,8 @@ pub struct Wait {
     /// The time for which the timer that ended the wait was set; `None` if no timer ended it, or the trace does not
     /// show the timer.
     pub due: Option<Nanos>,
+    /// When that timer was set; `None` if `due` is.
+    pub set: Option<Nanos>,
     /// When the thread was made runnable again; `None` if it did not sleep.
     pub woken: Option<Nanos>,
     /// Time at which the system call returned.
@@ -132,7 +134,8 @@ pub struct Cycles {
     pub cycles: Vec<Cycle>,
     /// Grid of the releases; `None` if they are not periodic.
     pub grid: Option<Grid>,
-    /// True for relative sleeps that are not known to hold their grid ([`Lengths::HoldGrid`]).
+    /// True for relative sleeps that are not known to hold their grid ([`Lengths::HoldGrid`]), and for times that are
+    /// computed from the present time.
     pub may_drift: bool,
     /// Another place that may be the release.
     pub ambiguous_with: Option<u32>,
@@ -175,8 +178,23 @@ impl Cycles {
             ([one, other, ..], Some(_)) => (*one, Some(*other)),
             ([], Some(rival)) => (first, Some(*rival)),
         };
-        let at: Vec<&Wait> = waits.iter().filter(|wait| wait.place == place).collect();
-        let release = release_at(place)?;
+        let all: Vec<&Wait> = waits.iter().filter(|wait| wait.place == place).collect();
+        let released = |wait: &&Wait| {
+            let woken = wait.woken_or_end();
+            (wait.due.is_some() || wait.woken.is_some()).then(|| (wait.due.unwrap_or(woken).0, woken.0))
+        };
+        let fitted = |at: &[&Wait]| Grid::fit(&at.iter().filter_map(released).collect::<Vec<_>>());
+        // The same holds for an event loop, which waits for its timer and for events at one place.
+        let loops = |kind: &Release| {
+            let timed: Vec<&Wait> =
+                all.iter().copied().filter(|wait| wait.release == *kind && wait.due.is_some()).collect();
+            fitted(&timed).map(|grid| (timed, *kind, Some(grid)))
+        };
+        let timed = [Release::Timerfd, Release::PosixTimer].iter().find_map(loops);
+        let (at, release, grid) = match timed {
+            Some(timed) => timed,
+            None => (all.clone(), release_at(place)?, fitted(&all)),
+        };
         let cycle = |pair: &[&Wait]| Cycle {
             release: pair[0].due.unwrap_or(pair[0].woken_or_end()),
             is_due: pair[0].due.is_some(),
@@ -185,16 +203,16 @@ impl Cycles {
             end: pair[1].begin,
         };
         let cycles: Vec<Cycle> = at.windows(2).map(cycle).collect();
-        let released = |wait: &&Wait| {
-            let woken = wait.woken_or_end();
-            (wait.due.is_some() || wait.woken.is_some()).then(|| (wait.due.unwrap_or(woken).0, woken.0))
+        let copied = || -> Vec<Wait> { at.iter().copied().copied().collect() };
+        // If the thread also waits for events, it may be these from which the times are counted. Waits for locks are short.
+        let slept = at.iter().fold(0, |sum: u64, wait| sum.saturating_add(wait.slept()));
+        let slept_in_all = waits.iter().fold(0, |sum: u64, wait| sum.saturating_add(wait.slept()));
+        let is_only_wait = slept_in_all.saturating_sub(slept) < slept_in_all / 10;
+        let may_drift = match release {
+            Release::RelativeSleep => Lengths::of(&copied()) != Lengths::HoldGrid,
+            _ => release.is_timer() && is_only_wait && lengths::are_from_now(&copied()),
         };
-        let releases: Vec<(u64, u64)> = at.iter().filter_map(released).collect();
-        let may_drift = release == Release::RelativeSleep && {
-            let waits: Vec<Wait> = at.iter().copied().copied().collect();
-            Lengths::of(&waits) != Lengths::HoldGrid
-        };
-        Some(Cycles { place, release, cycles, grid: Grid::fit(&releases), may_drift, ambiguous_with })
+        Some(Cycles { place, release, cycles, grid, may_drift, ambiguous_with })
     }
 
     /// Returns the cycle that contains this time; `None` before the first cycle, during waits, and after the last

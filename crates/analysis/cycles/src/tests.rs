@@ -5,7 +5,7 @@ const US: u64 = 1_000;
 const MS: u64 = 1_000_000;
 
 fn wait(place: u32, release: Release, begin: u64, woken: u64, end: u64) -> Wait {
-    Wait { place, release, begin: Nanos(begin), due: None, woken: Some(Nanos(woken)), end: Nanos(end) }
+    Wait { place, release, begin: Nanos(begin), due: None, set: None, woken: Some(Nanos(woken)), end: Nanos(end) }
 }
 
 /// Returns the waits of a loop with a period of 1 ms that works for 200 µs.
@@ -54,6 +54,47 @@ fn a_release_is_when_the_timer_was_due() {
     assert_eq!(found.at(Nanos(31 * MS + 300 * US)), Some(29));
     assert_eq!(found.at(Nanos(31 * MS + 401 * US)), Some(30));
     assert_eq!(found.at(Nanos(40 * MS + 2 * US)), Some(39));
+}
+
+#[test]
+fn an_event_loop_is_released_by_its_timer() {
+    // Each timer is followed by one or two events, for which the thread waits at the same place.
+    let mut waits = Vec::new();
+    for n in 1..=100 {
+        let timer = wait(1, Release::Timerfd, n * MS - 400 * US, n * MS + 5 * US, n * MS + 10 * US);
+        waits.push(Wait { due: Some(Nanos(n * MS)), ..timer });
+        for k in 1..=1 + n % 2 {
+            let woken = n * MS + (150 + n * 7_919 % 13 * 5) * k * US;
+            waits.push(wait(1, Release::Descriptors, n * MS + (100 + k) * US, woken, woken + 5 * US));
+        }
+    }
+    let found = Cycles::find(&waits).unwrap();
+    assert_eq!((found.release, found.cycles.len(), found.may_drift), (Release::Timerfd, 99, false));
+    assert_eq!(found.grid.unwrap().period, Nanos(MS));
+    assert_eq!((found.cycles[0].release, found.cycles[0].end), (Nanos(MS), Nanos(2 * MS - 400 * US)));
+    // Timers without a period are events like others, of which the more frequent kind counts.
+    for (n, one) in waits.iter_mut().filter(|one| one.due.is_some()).enumerate() {
+        one.due = Some(Nanos(one.begin.0 - n as u64 * n as u64 % 13 * 70 * US));
+    }
+    assert_eq!(Cycles::find(&waits).unwrap().release, Release::Descriptors);
+}
+
+#[test]
+fn times_from_now_drift_where_the_thread_waits_for_locks_but_not_for_events() {
+    let drifts = |elsewhere: u64| {
+        let (mut end, mut waits) = (0, Vec::new());
+        for n in 1..=100 {
+            let due = end + 900 * US;
+            let other = end + 20 * US;
+            waits.push(wait(2, Release::Futex, other, other + elsewhere, other + elsewhere + US));
+            let begin = other + elsewhere + (10 + n * 7_919 % 13) * US;
+            end = due + (5 + n * n % 11 * 4) * US;
+            let timer = wait(1, Release::AbsoluteSleep, begin, due, end);
+            waits.push(Wait { due: Some(Nanos(due)), set: Some(Nanos(begin)), ..timer });
+        }
+        Cycles::find(&waits).unwrap().may_drift
+    };
+    assert_eq!((drifts(20 * US), drifts(300 * US)), (true, false));
 }
 
 #[test]
@@ -154,6 +195,7 @@ proptest! {
                 release: Release::Socket,
                 begin: Nanos(*begin),
                 due: slept.then_some(Nanos(*end / 2)),
+                set: slept.then_some(Nanos(*end / 2)),
                 woken: slept.then_some(Nanos(*end)),
                 end: Nanos(*end),
             })

@@ -1,6 +1,6 @@
 use punctual_model::{Claim, VirtualTime};
 use punctual_units::{Nanos, Priority};
-use punctual_vm::{Clock, Kernel, Machine, Qemu, VmError};
+use punctual_vm::{Clock, Kernel, Machine, Qemu};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -64,15 +64,14 @@ impl LabOptions {
     }
 
     /// Returns the clock model, shown in every output of the run.
-    pub(crate) fn model(&self, seed: u64) -> Result<VirtualTime, VmError> {
-        let qemu = Qemu::find(self.machine)?;
-        Ok(VirtualTime {
+    pub(crate) fn model(&self, seed: u64, qemu: &Qemu) -> VirtualTime {
+        VirtualTime {
             emulator: format!("QEMU {}", qemu.version),
             machine: self.machine.to_string(),
             kernel: self.kernel.release.clone().unwrap_or_else(|| self.kernel.name.clone()),
             instruction_ns: 1 << self.shift.min(30),
             cpus: self.cpus,
             seed,
-        })
+        }
     }
 }

@@ -3,7 +3,7 @@ use crate::options::LabOptions;
 use crate::script::{PROGRAM, RUN, script};
 use punctual_judge::VIRTUAL_CONTROLS;
 use punctual_model::{Recording, Verdict};
-use punctual_vm::{self as vm, Booted, Cache, Disk, FileIn, Guest};
+use punctual_vm::{self as vm, Booted, Cache, Disk, FileIn, Guest, Qemu};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -25,8 +25,9 @@ pub struct LabRun {
 /// The guest reaches no verdict. In that case `out` is unchanged.
 pub fn prove(options: &LabOptions, seed: u64, out: &Path, cache: &Cache) -> Result<LabRun, LabError> {
     refuse_used(out)?;
-    let model = options.model(seed)?;
-    let guest = guest(options, script(&with_control(options), seed, &model));
+    let mut guest = guest(options);
+    let model = options.model(seed, &Qemu::for_guest(&guest, cache)?);
+    guest.script = script(&with_control(options), seed, &model);
     let aside = aside(out);
     LabError::make(&aside)?;
     let result = boot_into(&guest, &aside, out, cache);
@@ -55,8 +56,8 @@ fn boot_into(guest: &Guest, aside: &Path, out: &Path, cache: &Cache) -> Result<B
     Ok(booted)
 }
 
-fn guest(options: &LabOptions, script: String) -> Guest {
-    let mut guest = Guest::new(options.machine, options.kernel.clone(), script);
+fn guest(options: &LabOptions) -> Guest {
+    let mut guest = Guest::new(options.machine, options.kernel.clone(), "");
     guest.cpus = options.cpus;
     guest.memory_mib = options.memory_mib;
     guest.clock = options.clock();

@@ -13,14 +13,14 @@ const SUITE: &str = "-backports";
 const WITH: [&str; 2] = ["qemu-system-common", "qemu-system-data"];
 
 /// Returns the path of the emulator. Downloads about 13 MB, once for each version.
-pub fn emulator(machine: Machine, cache: &Cache) -> Result<PathBuf, VmError> {
+pub fn emulator(machine: Machine, since: (u32, u32), cache: &Cache) -> Result<PathBuf, VmError> {
     let facts = machine.facts();
     let arch = Arch::host().unwrap_or(Arch::Amd64);
     let apt = Apt::open_suite(cache, arch, SUITE)?;
     let version = apt.version(facts.package)?.ok_or_else(|| {
         VmError::Usage(format!(
             "the backports of this distribution have no {}: install a QEMU that supports {machine} ({}.{})",
-            facts.package, facts.since.0, facts.since.1
+            facts.package, since.0, since.1
         ))
     })?;
     let name = format!("{}_{}", facts.package, version.replace([':', '/'], "_"));

@@ -51,7 +51,7 @@ pub(crate) fn boot_joined(
         let machine = guest.machine;
         return Err(VmError::Usage(format!("the machine {machine} has no network card in QEMU: use pc or virt-arm64")));
     }
-    let qemu = Qemu::find(guest.machine)?;
+    let qemu = Qemu::for_guest(guest, cache)?;
     let device_tree = device_tree(guest, cache)?;
     let archive = in_memory("initramfs", &initramfs::build(guest, network, cache)?)?;
     let log = Log::open(guest.log.as_deref())?;

@@ -50,7 +50,7 @@ impl Card {
     /// # Errors
     /// The line does not appear within the limit; QEMU is missing, too old, or ended; or fdtput is missing.
     pub fn boot(&self, cache: &Cache) -> Result<CardBoot, VmError> {
-        let qemu = Qemu::find_or_backport(self.machine, cache)?;
+        let qemu = Qemu::find_or_backport(self.machine, self.machine.facts().since, cache)?;
         let (log, complaints) = (Log::open(None)?, in_memory("complaints", b"")?);
         let tree = self.fixed_tree()?;
         let mut command = self.command(&qemu, &tree, &log);

@@ -1,3 +1,4 @@
+use crate::arch::Arch;
 use crate::backport;
 use crate::cache::Cache;
 use crate::error::VmError;
@@ -36,22 +37,28 @@ impl Qemu {
     /// # Errors
     /// QEMU is not installed or is too old; the error says what to install.
     pub fn find(machine: Machine) -> Result<Qemu, VmError> {
-        Qemu::at(machine, Path::new(machine.facts().emulator))
+        Qemu::at(machine, Path::new(machine.facts().emulator), machine.facts().since)
     }
 
-    /// Like [`Qemu::find`]; if QEMU is too old, uses the one from the distribution's backports, unpacked into the
-    /// cache. Nothing is installed; both use the libraries of the installed QEMU.
+    /// Finds the QEMU for a guest: the installed one or, if that is too old for the guest, the one from the
+    /// distribution's backports, unpacked into the cache. Nothing is installed; both use the libraries of the installed
+    /// QEMU.
     ///
     /// # Errors
     /// QEMU is not installed, the distribution's backports lack a sufficient version, or there is no network.
-    pub fn find_or_backport(machine: Machine, cache: &Cache) -> Result<Qemu, VmError> {
-        match Qemu::find(machine) {
-            Err(VmError::TooOld { .. }) => Qemu::at(machine, &backport::emulator(machine, cache)?),
+    pub fn for_guest(guest: &Guest, cache: &Cache) -> Result<Qemu, VmError> {
+        Qemu::find_or_backport(guest.machine, guest.machine.facts().since.max(since(guest)), cache)
+    }
+
+    /// Like [`Qemu::for_guest`], for a machine.
+    pub(crate) fn find_or_backport(machine: Machine, since: (u32, u32), cache: &Cache) -> Result<Qemu, VmError> {
+        match Qemu::at(machine, Path::new(machine.facts().emulator), since) {
+            Err(VmError::TooOld { .. }) => Qemu::at(machine, &backport::emulator(machine, since, cache)?, since),
             other => other,
         }
     }
 
-    fn at(machine: Machine, program: &Path) -> Result<Qemu, VmError> {
+    fn at(machine: Machine, program: &Path, since: (u32, u32)) -> Result<Qemu, VmError> {
         let facts = machine.facts();
         let remedy = format!("apt-get install {}", facts.package);
         let said = tools::output(Command::new(program).arg("--version"), &format!("install it: {remedy}"))?;
@@ -61,11 +68,11 @@ impl Qemu {
             status: "no version in its output".into(),
             said: tools::last_lines(&said, 3),
         })?;
-        if (version.major, version.minor) < facts.since {
+        if (version.major, version.minor) < since {
             return Err(VmError::TooOld {
                 program: facts.emulator.into(),
                 found: version.to_string(),
-                needed: format!("{}.{}", facts.since.0, facts.since.1),
+                needed: format!("{}.{}", since.0, since.1),
                 machine: machine.to_string(),
                 remedy: format!("on Debian 12: enable bookworm-backports, then {remedy} -t bookworm-backports"),
             });
@@ -136,6 +143,20 @@ impl Qemu {
         words.extend(guest.append.iter().cloned());
         words.join(" ")
     }
+}
+
+/// Returns the oldest version (major, minor) of QEMU on which several virtual CPUs of a guest start.
+///
+/// In virtual time QEMU before 8.1 runs one CPU until the next timer, and a CPU that polls sets no timer. x86 kernels
+/// before 6.5 poll until the next CPU has started (arch/x86/kernel/smpboot.c, do_boot_cpu), so they wait forever.
+fn since(guest: &Guest) -> (u32, u32) {
+    let release = guest.kernel.release.as_deref().unwrap_or_default();
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse::<u32>);
+    let polls = match (numbers.next(), numbers.next()) {
+        (Some(Ok(major)), Some(Ok(minor))) => guest.kernel.arch == Arch::Amd64 && (major, minor) < (6, 5),
+        _ => false,
+    };
+    if polls && guest.cpus > 1 && guest.clock != Clock::Real { (8, 1) } else { (0, 0) }
 }
 
 fn add_network(command: &mut Command, guest: &Guest, network: Option<(&Network, u32)>) {
@@ -218,6 +239,7 @@ fn parse_version(text: &str) -> Option<Version> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernel::Kernel;
 
     #[test]
     fn versions_are_read() {
@@ -225,5 +247,25 @@ mod tests {
         assert_eq!(parse_version(debian).unwrap().to_string(), "7.2.22");
         assert_eq!(parse_version("QEMU emulator version 10.0\n").unwrap(), Version { major: 10, minor: 0, micro: 0 });
         assert_eq!(parse_version("hello"), None);
+    }
+
+    #[test]
+    fn kernels_that_poll_for_their_cpus_need_fair_turns() {
+        let kernel = |release: Option<&str>| Kernel {
+            name: "k".into(),
+            image: "k".into(),
+            arch: Arch::Amd64,
+            release: release.map(String::from),
+            modules: None,
+            device_trees: None,
+            config: None,
+        };
+        let guest = |release, cpus, clock| Guest { cpus, clock, ..Guest::new(Machine::Pc, kernel(release), "") };
+        let time = Clock::Virtual { shift: 1 };
+        assert_eq!(since(&guest(Some("6.1.0-47-rt-amd64"), 2, time)), (8, 1));
+        assert_eq!(since(&guest(Some("6.1.0-47-rt-amd64"), 1, time)), (0, 0));
+        assert_eq!(since(&guest(Some("6.1.0-47-rt-amd64"), 2, Clock::Real)), (0, 0));
+        assert_eq!(since(&guest(Some("6.12.111+deb12-rt-amd64"), 2, time)), (0, 0));
+        assert_eq!(since(&guest(None, 2, time)), (0, 0));
     }
 }

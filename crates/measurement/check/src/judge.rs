@@ -61,6 +61,11 @@ impl Looked<'_> {
     fn urgency(&self) -> u8 {
         self.thread.scheduling.map_or(0, urgency)
     }
+
+    /// Returns true for SCHED_DEADLINE. Such a thread must be allowed on all CPUs of its root domain (sched(7)).
+    fn is_deadline(&self) -> bool {
+        matches!(self.thread.scheduling, Some(Scheduling::Deadline { .. }))
+    }
 }
 
 /// The position of an event in the work of a thread.
@@ -82,6 +87,7 @@ pub fn judge(recording: &Recording, setting: &Setting) -> (Vec<CheckThread>, Vec
             occurred(&mut findings, one, occurrence, setting);
         }
         releases(&mut findings, one);
+        drift(&mut findings, one);
         migrations(&mut findings, one, setting);
         overruns(&mut findings, one, setting);
         long_runs(&mut findings, one);
@@ -212,6 +218,7 @@ fn occurred(findings: &mut Findings, one: &Looked, occurrence: &Occurrence, sett
     let lengths = one.lengths.get(&occurrence.place).copied().unwrap_or(Lengths::Unknown);
     let is_until = function_names(place, 12).iter().any(|name| name.contains("sleep_until"));
     let (id, said) = match (what, lengths) {
+        (What::RelativeSleep, Lengths::Drift) if is_until => ("period-drifts", None),
         (What::RelativeSleep, _) if is_until => ("sleep-until", None),
         (What::RelativeSleep, Lengths::HoldGrid) => {
             let grid = cycles.filter(|cycles| cycles.place == occurrence.place).and_then(|cycles| cycles.grid);
@@ -324,11 +331,21 @@ fn releases(findings: &mut Findings, one: &Looked) {
     );
 }
 
+/// Reports times that are computed from the present time.
+fn drift(findings: &mut Findings, one: &Looked) {
+    let Some(cycles) = one.cycles.as_ref().filter(|cycles| cycles.may_drift) else { return };
+    if cycles.release != Release::RelativeSleep {
+        let (thread, count) = (one.thread, cycles.cycles.len() as u64);
+        let said = "each of its times is set from the present time";
+        findings.state_at("period-drifts", &thread.name, thread.tid, said, At::function(cycles.place), count);
+    }
+}
+
 fn migrations(findings: &mut Findings, one: &Looked, setting: &Setting) {
     let in_cycle = |time: &&u64| moment(one, **time, setting.begin) == Moment::InCycle && one.cycles.is_some();
     let count = one.thread.migrations.iter().filter(in_cycle).count() as u64;
     let is_bound = one.thread.facts.cpus.as_ref().is_some_and(|cpus| cpus.len() == 1);
-    if count > 0 && !is_bound {
+    if count > 0 && !is_bound && !one.is_deadline() {
         let said = "it may run on several CPUs";
         findings.state_at("migration", &one.thread.name, one.thread.tid, said, asked_at(one), count);
     }
@@ -341,7 +358,13 @@ fn overruns(findings: &mut Findings, one: &Looked, setting: &Setting) {
         (_, Some(grid)) if cycles.release.is_timer() && !cycles.may_drift => grid.period,
         _ => return,
     };
-    let at: Vec<&Waited> = one.waits.iter().filter(|waited| waited.wait.place == cycles.place).collect();
+    // The waits between which the cycles are; an event loop also waits within them.
+    let is_bound = |waited: &&Waited| {
+        let Wait { place, begin, end, .. } = waited.wait;
+        let is_last = cycles.cycles.last().is_some_and(|cycle| cycle.end == begin);
+        place == cycles.place && (is_last || cycles.cycles.binary_search_by_key(&end, |cycle| cycle.start).is_ok())
+    };
+    let at: Vec<&Waited> = one.waits.iter().filter(is_bound).collect();
     // Creating a thread takes much longer while the creator is observed.
     let creations: Vec<u64> =
         one.thread.occurrences.iter().filter(|one| one.what == What::NewThread).map(|one| one.time).collect();
@@ -357,8 +380,7 @@ fn overruns(findings: &mut Findings, one: &Looked, setting: &Setting) {
         return;
     }
     if let Some(worst) = over.iter().max() {
-        let what =
-            if matches!(one.thread.scheduling, Some(Scheduling::Deadline { .. })) { "runtime" } else { "period" };
+        let what = if one.is_deadline() { "runtime" } else { "period" };
         let said = format!(
             "({}) {} of {} cycles used more CPU time than their {what} of {limit}; most: {}",
             one.thread.tid,
@@ -402,9 +424,7 @@ fn settings(findings: &mut Findings, one: &Looked, setting: &Setting) {
     }
     let place = asked_at(one);
     let facts = &thread.facts;
-    // A SCHED_DEADLINE thread must be allowed on all CPUs of its root domain (sched(7)).
-    let is_deadline = matches!(thread.scheduling, Some(Scheduling::Deadline { .. }));
-    if setting.cpus > 1 && !is_deadline && facts.cpus.as_ref().is_some_and(|cpus| cpus.len() >= setting.cpus) {
+    if setting.cpus > 1 && !one.is_deadline() && facts.cpus.as_ref().is_some_and(|cpus| cpus.len() >= setting.cpus) {
         let said = format!("it may run on all {} CPUs", setting.cpus);
         findings.state_at("affinity-missing", &thread.name, thread.tid, &said, place, 1);
     }

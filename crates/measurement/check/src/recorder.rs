@@ -67,6 +67,8 @@ pub struct Recorder<S> {
     killed: BTreeMap<i32, String>,
     /// Descriptors whose opening was seen.
     opened: HashMap<(i32, i32), FileKind>,
+    /// Threads by process and by the ID that it passed to the kernel, which /proc does not show after they have ended.
+    named: HashMap<(i32, i32), i32>,
     /// Urgency of wakers that are not observed, cached for a short time.
     strangers: HashMap<i32, (u8, bool)>,
     timers: Timers,
@@ -107,6 +109,7 @@ impl<S: System> Recorder<S> {
             exits: HashMap::new(),
             killed: BTreeMap::new(),
             opened: HashMap::new(),
+            named: HashMap::new(),
             strangers: HashMap::new(),
             timers: Timers::default(),
             probeable: Vec::new(),
@@ -354,6 +357,7 @@ impl<S: System> Recorder<S> {
             Record::Fork { meta, pid, tid, parent, parent_tid } => self.forked(meta.time, pid, tid, parent, parent_tid),
             Record::Exit { meta, tid, pid } => {
                 if let Some(mut running) = self.threads.remove(&tid) {
+                    self.named.retain(|_, named| *named != tid);
                     self.left(pid, &running);
                     running.end_run(meta.time);
                     running.thread.ended = Some(meta.time);

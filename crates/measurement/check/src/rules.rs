@@ -21,7 +21,7 @@ pub struct Rule {
     pub sources: Vec<String>,
 }
 
-const FILES: [(&str, &str); 26] = [
+const FILES: [(&str, &str); 27] = [
     ("page-fault", include_str!("../rules/page-fault.toml")),
     ("major-fault", include_str!("../rules/major-fault.toml")),
     ("allocation", include_str!("../rules/allocation.toml")),
@@ -30,6 +30,7 @@ const FILES: [(&str, &str); 26] = [
     ("socket-io", include_str!("../rules/socket-io.toml")),
     ("output", include_str!("../rules/output.toml")),
     ("relative-sleep", include_str!("../rules/relative-sleep.toml")),
+    ("period-drifts", include_str!("../rules/period-drifts.toml")),
     ("sleep-until", include_str!("../rules/sleep-until.toml")),
     ("realtime-clock", include_str!("../rules/realtime-clock.toml")),
     ("sched-yield", include_str!("../rules/sched-yield.toml")),

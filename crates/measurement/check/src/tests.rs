@@ -49,6 +49,7 @@ fn thread() -> Thread {
             release: Release::AbsoluteSleep,
             begin: Nanos(n * MS - 700_000),
             due: None,
+            set: None,
             woken: Some(Nanos(n * MS)),
             end: Nanos(n * MS + 5_000),
         },
@@ -327,6 +328,16 @@ fn counts_of_several_threads_are_not_those_of_the_first() {
 }
 
 #[test]
+fn a_deadline_thread_has_to_be_allowed_on_all_cpus() {
+    let facts = Facts { cpus: Some("0-3".parse().unwrap()), ..thread().facts };
+    let of = |scheduling| Thread { scheduling, facts: facts.clone(), migrations: vec![10 * MS + 50_000], ..thread() };
+    let time = Nanos(10 * MS);
+    let deadline = Scheduling::Deadline { runtime_ns: time, deadline_ns: time, period_ns: time };
+    assert!(found(vec![of(Some(deadline))]).is_empty());
+    assert!(found(vec![of(Some(fifo(80)))]).iter().any(|one| one.finding.id == "migration"));
+}
+
+#[test]
 fn a_thread_that_never_waits_is_found_and_all_of_its_run_is_its_work() {
     let run = Run { from: 5 * MS, to: 5_005 * MS, cpu: 4_750 * MS };
     let occurrences = vec![at(10 * MS, What::PageFault, STEP)];
@@ -386,4 +397,30 @@ fn a_relative_sleep_is_judged_by_what_its_lengths_do() {
     let (id, state, summary, period) = sleeps(false);
     assert_eq!((id.as_str(), state, period), ("relative-sleep", State::Fail, None));
     assert!(summary.contains("a late wakeup delays all later ones"), "{summary}");
+}
+
+#[test]
+fn times_from_the_present_time_drift_and_those_of_a_grid_do_not() {
+    let judged = |is_held: bool| {
+        let (mut end, mut waits) = (0, Vec::new());
+        for (n, waited) in (1u64..).zip(thread().waits) {
+            let begin = end + 200_000 + n * 7_919 % 13 * 20_000;
+            let due = if is_held { n * MS } else { end + 900_000 };
+            end = due + 5_000 + n * 104_729 % 11 * 4_000;
+            let (begin, due) = (Nanos(begin), Some(Nanos(due)));
+            let wait = Wait { begin, due, set: Some(begin), end: Nanos(end), ..waited.wait };
+            waits.push(Waited { wait: Wait { woken: wait.due, ..wait }, ..waited });
+        }
+        let recording = recording(vec![Thread { waits, ..thread() }]);
+        let (threads, findings) = judge(&recording, &setting());
+        let said: Vec<String> = findings.into_iter().map(|one| one.finding.summary).collect();
+        (said, threads[0].cycles.as_ref().unwrap().period_ns)
+    };
+    assert_eq!(judged(true), (Vec::new(), Some(Nanos(MS))));
+    let (said, period) = judged(false);
+    assert!(
+        said[0].contains("its period drifts: each of its times is set from the present time, in control()"),
+        "{said:?}"
+    );
+    assert_eq!((said.len(), period), (1, None));
 }

@@ -70,15 +70,24 @@ impl Process {
         child
     }
 
-    /// Adds an executable mapping of a file and removes mappings that it overlaps. Returns the file if it could be
-    /// read.
+    /// Adds an executable mapping of a file, which replaces the parts of others that it overlaps. Returns the file if it
+    /// could be read.
+    ///
+    /// The kernel reports the first segment of a program or dynamic linker with the length of all segments, and unmaps what
+    /// lies between these afterwards (elf_map() of fs/binfmt_elf.c). Others are mapped there, such as the vDSO.
     pub fn map(&mut self, images: &mut Images, start: u64, length: u64, offset: u64, path: &Path) -> Option<Rc<Elf>> {
         let end = start.checked_add(length)?;
         let overlapping: Vec<Mapping> =
             self.mappings.iter().filter(|one| one.start < end && start < one.end).cloned().collect();
         for old in overlapping {
-            self.unwinder.remove(old.bias);
+            self.unwinder.remove(old.start);
             self.mappings.retain(|one| one.start != old.start);
+            if old.start < start {
+                self.insert(Mapping { end: start, ..old.clone() });
+            }
+            if end < old.end {
+                self.insert(Mapping { start: end, ..old });
+            }
         }
         let elf = if path.is_absolute() { images.of_process(self.pid, path) } else { None };
         let bias =
@@ -144,7 +153,6 @@ mod unwind {
     pub struct Unwinder {
         unwinder: UnwinderNative<Arc<[u8]>, framehop::MayAllocateDuringUnwind>,
         cache: CacheNative<framehop::MayAllocateDuringUnwind>,
-        ranges: Vec<(u64, Range<u64>)>,
     }
 
     impl Unwinder {
@@ -166,17 +174,11 @@ mod unwind {
                 debug_frame: section(".debug_frame").1,
                 ..ExplicitModuleSectionInfo::default()
             };
-            self.ranges.push((bias, range.clone()));
             self.unwinder.add_module(Module::new(String::new(), range, bias, sections));
         }
 
-        pub fn remove(&mut self, bias: u64) {
-            self.ranges.retain(|(other, range)| {
-                if *other == bias {
-                    self.unwinder.remove_module(range.start);
-                }
-                *other != bias
-            });
+        pub fn remove(&mut self, start: u64) {
+            self.unwinder.remove_module(start);
         }
 
         pub fn unwind(&mut self, registers: Registers, copy: &[u8], most: usize) -> Stack {
@@ -234,5 +236,27 @@ mod unwind {
         pub fn unwind(&mut self, registers: Registers, _: &[u8], _: usize) -> Stack {
             Stack { addresses: vec![registers.ip], is_cut: true, is_whole: false }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mapping_within_another_leaves_its_rest() {
+        let mut process = Process::new(0);
+        let mut images = Images::default();
+        for (start, length, path) in
+            [(0x10_000, 0x42_000, "ld.so"), (0x40_000, 0x2_000, "[vdso]"), (0x8_000, 0x9_000, "a")]
+        {
+            process.map(&mut images, start, length, 0, Path::new(path));
+        }
+        let mut module = |address: u64| {
+            let stack = Stack { addresses: vec![address], ..Stack::default() };
+            process.name(&stack)[0].module.clone().unwrap_or_default()
+        };
+        let modules = [0x8_000, 0x10_010, 0x11_000, 0x3f_fff, 0x41_000, 0x42_000, 0x51_fff, 0x52_000].map(&mut module);
+        assert_eq!(modules, ["a", "a", "ld.so", "ld.so", "[vdso]", "ld.so", "ld.so", ""]);
     }
 }

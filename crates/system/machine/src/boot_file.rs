@@ -182,7 +182,7 @@ pub fn is_placeholder(word: &str) -> bool {
 /// Recognises the marks by which people leave out parameters: `...`, `…`, `[...]`, `<snip>`.
 pub fn is_omission(text: &str) -> bool {
     let inner = text.trim_matches(['[', ']', '(', ')', '<', '>', '{', '}', '"', '\'']);
-    let is_dots = inner.len() >= 2 && inner.chars().all(|c| matches!(c, '.' | '\u{2026}'));
+    let is_dots = inner.len() >= 3 && inner.chars().all(|c| matches!(c, '.' | '\u{2026}'));
     is_dots || (inner.len() < text.len() && ["snip", "snipped", "omitted"].contains(&inner))
 }
 
@@ -319,7 +319,7 @@ mod tests {
             ("params>", true),
             ("isolcpus=<list>", true),
             ("snip", false),
-            (".", false),
+            ("..", false),
             ("initrd=../../initrd.img", false),
             ("ip=10.0.0.2", false),
         ] {

@@ -27,8 +27,7 @@ const RUNS: u32 = 3;
 /// Disable interrupts or preemption in functions with known names, in guests in virtual time, and score what `explain`
 /// names (docs/sections.md)
 ///
-/// Requires: cargo build --release; gcc, make, and the headers of each kernel below /usr/src (linux-headers-…); for
-/// rt@6.1 QEMU 8.1 or newer first in PATH
+/// Requires: cargo build --release; gcc, make, and the headers of each kernel below /usr/src (linux-headers-…)
 #[derive(Debug, clap::Args)]
 pub struct Wanted {
     /// Kernel of the guest; rt@6.12 and stock@6.12 by default

@@ -6,13 +6,13 @@ use crate::order::is_named;
 use crate::probes::MOST_HITS;
 use crate::reaper::Reaped;
 use crate::system::urgency;
+use punctual_machine::{Live, Virtualisation, virtualisation};
 use punctual_model::{Check, Outcome, State};
 use punctual_units::Nanos;
 use rustix::event::Timespec;
 use rustix::process::Signal;
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
 use std::process::ExitStatus;
 
 /// Sources without which real-time threads may have been missed.
@@ -138,7 +138,7 @@ impl Session {
         let setting = Setting {
             begin,
             cpus: self.cpus,
-            is_virtual: is_virtual(),
+            is_virtual: matches!(virtualisation(&Live::new()), Virtualisation::Guest(_)),
             sees_calls: !self
                 .sources
                 .iter()
@@ -236,12 +236,4 @@ fn others(names: &[String]) -> Vec<(String, i32, u8)> {
         names.iter().any(|wanted| is_named(&name, wanted)).then_some((name, tid, urgency))
     };
     threads.into_iter().filter_map(named).collect()
-}
-
-/// Detects a virtual machine: x86 has a CPU flag (arch/x86/include/asm/cpufeatures.h), device trees have a node.
-fn is_virtual() -> bool {
-    let cpus = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let has_flag =
-        cpus.lines().any(|line| line.starts_with("flags") && line.split(' ').any(|flag| flag == "hypervisor"));
-    has_flag || Path::new("/proc/device-tree/hypervisor").exists() || Path::new("/sys/hypervisor/type").exists()
 }

@@ -89,7 +89,7 @@ impl<S: System> Recorder<S> {
         // A page fault that failed ends without a record.
         running.fault_since = None;
         running.woken = None;
-        running.open = Some(Open { time, place, meaning, file, slept: false, cpu, due: None, timer: None });
+        running.open = Some(Open { time, place, meaning, file, slept: false, cpu, timeout: None, timer: None });
     }
 
     fn returned(&mut self, sample: &Sample) {
@@ -118,13 +118,13 @@ impl<S: System> Recorder<S> {
         let woken = running.woken.take().filter(|_| open.slept);
         let until = woken.map_or(time, |(at, _)| at);
         let timeout = open.meaning.timeout.filter(|(code, _)| open.slept && result == Some(*code));
-        let uring = running.uring.take_if(|(due, _)| open.meaning.release == Release::Uring && *due <= until);
-        let (due, release) = match open.timer.or(uring).filter(|(due, _)| *due <= until) {
-            Some((due, release)) => (Some(due), release),
+        let uring = running.uring.take_if(|(set, _)| open.meaning.release == Release::Uring && set.due <= until);
+        let (set, release) = match open.timer.or(uring).filter(|(set, _)| set.due <= until) {
+            Some((set, release)) => (Some(set), release),
             None => {
                 let is_over = timeout.is_some() || open.meaning.timeout.is_none();
-                let due = open.due.filter(|due| is_over && *due <= until);
-                (due, timeout.map_or(open.meaning.release, |(_, release)| release))
+                let set = open.timeout.filter(|set| is_over && set.due <= until);
+                (set, timeout.map_or(open.meaning.release, |(_, release)| release))
             }
         };
         // A thread that sleeps until a time that it chose itself does not wait for anybody.
@@ -142,7 +142,8 @@ impl<S: System> Recorder<S> {
                 place: open.place,
                 release,
                 begin: Nanos(open.time),
-                due: due.map(Nanos),
+                due: set.map(|set| Nanos(set.due)),
+                set: set.map(|set| Nanos(set.at)),
                 woken: woken.map(|(at, _)| Nanos(at)).or(open.slept.then_some(Nanos(time))),
                 end: Nanos(time),
             },
@@ -165,8 +166,7 @@ impl<S: System> Recorder<S> {
     /// Handles a policy that thread `by` set; `target` is the ID that it passed to the kernel.
     fn policy_set(&mut self, by: i32, target: i32, time: u64, place: u32) {
         let pid = self.threads.get(&by).map_or(by, |running| running.thread.pid);
-        let known: Vec<i32> = self.threads.keys().copied().collect();
-        let target = if target == 0 { Some(by) } else { self.system.thread_of(pid, target, &known) };
+        let target = if target == 0 { Some(by) } else { self.named(pid, target) };
         let Some(target) = target else {
             self.unread_policies += 1;
             return;
@@ -179,6 +179,17 @@ impl<S: System> Recorder<S> {
             self.unread_policies += 1;
         }
         self.sample(target, time);
+    }
+
+    /// Returns the thread to which a process refers by this ID.
+    fn named(&mut self, pid: i32, id: i32) -> Option<i32> {
+        if let Some(tid) = self.named.get(&(pid, id)) {
+            return Some(*tid);
+        }
+        let known: Vec<i32> = self.threads.keys().copied().collect();
+        let tid = self.system.thread_of(pid, id, &known)?;
+        self.named.insert((pid, id), tid);
+        Some(tid)
     }
 
     fn faulted(&mut self, tag: u32, what: What, sample: &Sample) {

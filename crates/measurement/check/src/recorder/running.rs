@@ -4,6 +4,15 @@ use crate::calls::Meaning;
 use crate::recording::{LONG_RUN, Run, Thread, Waker};
 use punctual_cycles::Release;
 
+/// A timer that was set. Times are CLOCK_MONOTONIC, ns.
+#[derive(Clone, Copy)]
+pub(super) struct Set {
+    /// The time for which it was set.
+    pub(super) due: u64,
+    /// When it was set.
+    pub(super) at: u64,
+}
+
 /// A system call that has not returned.
 pub(super) struct Open {
     pub(super) time: u64,
@@ -13,10 +22,10 @@ pub(super) struct Open {
     pub(super) file: Option<u32>,
     pub(super) slept: bool,
     pub(super) cpu: u64,
-    /// Time at which the call's own timeout expires.
-    pub(super) due: Option<u64>,
-    /// Due time of another timer that ended the call, and the kind of release.
-    pub(super) timer: Option<(u64, Release)>,
+    /// The call's own timeout.
+    pub(super) timeout: Option<Set>,
+    /// Another timer that ended the call, and the kind of release.
+    pub(super) timer: Option<(Set, Release)>,
 }
 
 /// A thread with its current state.
@@ -28,7 +37,7 @@ pub(super) struct Running {
     pub(super) fault_since: Option<u64>,
     pub(super) woken: Option<(u64, Waker)>,
     /// Timeout that was given to io_uring.
-    pub(super) uring: Option<(u64, Release)>,
+    pub(super) uring: Option<(Set, Release)>,
     /// Time since which the thread has been running; `None` if it is not running.
     pub(super) on_cpu: Option<u64>,
     pub(super) last_cpu: Option<u32>,

@@ -48,8 +48,9 @@ impl System for Fake<'_> {
         Some(self.1.replace(self.1.get() + 1_000_000_000))
     }
 
-    /// A namespace in which the threads have IDs that are 5 lower.
+    /// A namespace in which the threads have IDs that are 5 lower, visible while thread 8 has its priority.
     fn thread_of(&self, _: i32, named: i32, known: &[i32]) -> Option<i32> {
+        self.0.get()?;
         known.iter().copied().find(|tid| *tid == named + 5)
     }
 
@@ -236,6 +237,9 @@ fn a_policy_is_of_the_thread_that_its_namespace_names() {
     call(&mut recorder, SETSCHEDULER, 3, 100, None, 110);
     // This call names a thread that does not exist.
     call(&mut recorder, SETSCHEDULER, 8, 200, None, 210);
+    // Its process has ended when this is read.
+    priority.set(None);
+    call(&mut recorder, SETSCHEDULER, 3, 300, None, 310);
     assert_eq!(recorder.unread_policies, 1);
     assert_eq!(recorder.finish().threads[0].real_time_since, Some(110));
 }

@@ -1,6 +1,7 @@
 //! Determines when timers that release threads were due, from the expiry with which they were set
 //! (timer:hrtimer_start).
 
+use super::running::Set;
 use super::{Recorder, Running};
 use crate::calls::What;
 use crate::sources::TimerKind;
@@ -20,10 +21,10 @@ const STEP: u64 = 1_000_000;
 /// Number of most recent waits that are searched for the one that a timer ended.
 const BACK: usize = 16;
 
-/// Timers of timerfds and signals by their address in the kernel, and when each is due.
+/// Timers of timerfds and signals by their address in the kernel.
 #[derive(Default)]
 pub(super) struct Timers {
-    due: HashMap<u64, u64>,
+    set: HashMap<u64, Set>,
     /// How far each of [`CLOCKS`] is ahead of CLOCK_MONOTONIC.
     ahead: [Option<i64>; CLOCKS.len()],
     last_look: u64,
@@ -39,7 +40,7 @@ impl<S: System> Recorder<S> {
             is_stepped |= known.replace(ahead).is_some_and(|before| ahead.abs_diff(before) > STEP);
         }
         if is_stepped {
-            self.timers.due.clear();
+            self.timers.set.clear();
             // A record may be read up to one look later than it was written.
             let since = self.timers.last_look.saturating_sub(now - self.timers.last_look.min(now));
             for running in self.threads.values_mut() {
@@ -65,25 +66,26 @@ impl<S: System> Recorder<S> {
             _ => 0,
         };
         let Some(due) = expiry.checked_add_signed(-ahead) else { return };
+        let set = Set { due, at: sample.meta.time };
         match kind {
             TimerKind::Sleep => {
                 let sleeps = |release: Release| matches!(release, Release::AbsoluteSleep | Release::RelativeSleep);
                 if let Some(open) = running.open.as_mut() {
                     let is_own = open.meaning.timeout.is_some() || sleeps(open.meaning.release);
-                    open.due = is_own.then_some(due);
+                    open.timeout = is_own.then_some(set);
                 }
             }
             TimerKind::Uring => {
                 let release = if is_relative { Release::RelativeSleep } else { Release::AbsoluteSleep };
-                running.uring = Some((due, release));
+                running.uring = Some((set, release));
             }
             TimerKind::Timerfd => {
-                if let Some(before) = self.timers.due.insert(timer, due) {
+                if let Some(before) = self.timers.set.insert(timer, set) {
                     running.expired(before, Release::Timerfd, sample.meta.time);
                 }
             }
             TimerKind::Signal => {
-                if let Some(before) = self.timers.due.insert(timer, due) {
+                if let Some(before) = self.timers.set.insert(timer, set) {
                     running.expired(before, Release::PosixTimer, sample.meta.time);
                 }
             }
@@ -94,21 +96,22 @@ impl<S: System> Recorder<S> {
 impl Running {
     /// Handles a timer that was due and that this thread sets again: the timer ended the first wait that it can have
     /// ended.
-    fn expired(&mut self, due: u64, release: Release, now: u64) {
-        if due > now {
+    fn expired(&mut self, set: Set, release: Release, now: u64) {
+        if set.due > now {
             return;
         }
         let open = self.open.as_mut().filter(|open| open.meaning.is_wait);
         if let Some(open) = open.filter(|open| open.slept) {
-            open.timer = Some((due, release));
+            open.timer = Some((set, release));
             return;
         }
         let may_be = |kind: Release| kind == release || matches!(kind, Release::Signal | Release::Descriptors);
-        let recent = self.thread.waits.iter_mut().rev().take(BACK).take_while(|waited| waited.wait.end.0 >= due);
+        let recent = self.thread.waits.iter_mut().rev().take(BACK).take_while(|waited| waited.wait.end.0 >= set.due);
         let first = recent.filter(|waited| waited.wait.due.is_none() && may_be(waited.wait.release)).last();
         match (first, self.open.as_mut().filter(|open| open.meaning.is_wait)) {
             (Some(first), _) => {
-                (first.wait.due, first.wait.release) = (Some(Nanos(due)), release);
+                (first.wait.due, first.wait.set) = (Some(Nanos(set.due)), Some(Nanos(set.at)));
+                first.wait.release = release;
                 // The thread waited for its own timer, not for anybody else.
                 let begin = first.wait.begin.0;
                 let recent = self.thread.occurrences.iter().rposition(|one| one.time <= begin);
@@ -117,7 +120,7 @@ impl Running {
                     self.thread.occurrences.remove(at);
                 }
             }
-            (None, Some(open)) => open.timer = Some((due, release)),
+            (None, Some(open)) => open.timer = Some((set, release)),
             (None, None) => {}
         }
     }

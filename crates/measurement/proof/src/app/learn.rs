@@ -182,8 +182,9 @@ impl Seen {
         }
         if self.waits.len() < MOST {
             let woken = open.slept.then_some(Nanos(open.woken.unwrap_or(end)));
-            let (begin, end, due) = (Nanos(open.begin), Nanos(end), None);
-            self.waits.push(Wait { place: place as u32, release: open.release, begin, due, woken, end });
+            let (begin, end) = (Nanos(open.begin), Nanos(end));
+            let (place, release) = (place as u32, open.release);
+            self.waits.push(Wait { place, release, begin, due: None, set: None, woken, end });
         }
     }
 
