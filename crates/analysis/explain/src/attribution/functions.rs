@@ -145,6 +145,12 @@ pub(super) fn longest(cpu: &Cpu, latency: u64) -> Option<(&Traced, &Traced)> {
     pairs.rfind(|(line, next)| !line.last && next.t.saturating_sub(line.t) > least)
 }
 
+/// Returns the longest time between two lines between which the text leaves lines out, ns.
+pub(super) fn left_out(cpu: &Cpu) -> Option<u64> {
+    let pairs = cpu.traced.iter().zip(cpu.traced.iter().skip(1));
+    pairs.filter(|(line, _)| line.last).map(|(line, next)| next.t.saturating_sub(line.t)).max()
+}
+
 /// Returns the line of a hard interrupt, between the two times, after which more than half of `ns` passed, and the line
 /// that follows it.
 pub(super) fn within(cpu: &Cpu, from: u64, to: u64, ns: u64) -> Option<(&Traced, &Traced)> {
@@ -188,18 +194,40 @@ pub(super) fn idle_call(cpu: &Cpu, from: u64, to: u64) -> Option<String> {
 
 /// True for functions on the way into an interrupt.
 pub(super) fn is_entry(function: &Symbol) -> bool {
-    const ENTRIES: [&str; 9] = [
+    name(function).is_some_and(enters)
+}
+
+/// True for the name of a function on the way into an interrupt.
+pub(super) fn enters(name: &str) -> bool {
+    const ENTRIES: [&str; 11] = [
         "el1_irq",
+        "el0_irq",
         "el1h_64_irq",
         "el1_interrupt",
         "__irq_svc",
+        "__irq_usr",
         "do_IRQ",
         "common_interrupt",
         "irq_enter",
         "irq_enter_rcu",
         "handle_riscv_irq",
     ];
-    name(function).is_some_and(|name| ENTRIES.contains(&name) || name.ends_with("apic_timer_interrupt"))
+    ENTRIES.contains(&name) || name.ends_with("apic_timer_interrupt")
+}
+
+/// True for the name of a function on the way out of an interrupt.
+pub(super) fn leaves(name: &str) -> bool {
+    const EXITS: [&str; 8] = [
+        "irq_exit",
+        "__irq_exit_rcu",
+        "irq_exit_rcu",
+        "__do_softirq",
+        "restore_regs_and_iret",
+        "restore_args",
+        "ret_from_intr",
+        "ret_to_user",
+    ];
+    EXITS.contains(&name) || name.starts_with("retint_") || enters(name)
 }
 
 /// Formats the last line: `last traced in flush_cache ← run_timer_softirq`.

@@ -17,6 +17,8 @@ const AT_START: u64 = 20_000;
 const LATE: u64 = 1_000_000;
 /// Maximum plausible latency without lines, ns; a longer one is an error of the tracer.
 const IMPLAUSIBLE: u64 = 1_000_000_000;
+/// Stands for the name of the tracer, if the text begins after the line that has it.
+const UNNAMED: &str = "a latency tracer";
 
 /// Describes the section of irqsoff, preemptoff and preemptirqsoff, by its ends and by the functions in it.
 /// `seen` includes how much of the trace is missing. `woken_at_end` is the time, ns, until the thread that was woken at
@@ -26,7 +28,7 @@ pub(super) fn said(
     seen: Option<(&Machine, &Tracers, Option<&str>)>,
     woken_at_end: Option<u64>,
 ) -> Option<(u64, String)> {
-    let tracer = header.tracer.as_deref()?;
+    let tracer = header.tracer.as_deref().unwrap_or(UNNAMED);
     let omitted = seen.and_then(|(.., omitted)| omitted);
     let (machine, seen) = seen.map(|(machine, seen, _)| (machine, seen)).unzip();
     let ends = header.started_at.as_deref().zip(header.ended_at.as_deref());
@@ -40,13 +42,15 @@ pub(super) fn said(
             }
             _ => "preemption off",
         },
-        "preemptirqsoff" => {
+        // Only the tracers of sections have ends.
+        UNNAMED if ends.is_none() => return None,
+        "preemptirqsoff" | UNNAMED => {
             let mut lines = cpus.clone().flat_map(|(_, cpu)| &cpu.traced).peekable();
             let is_known = lines.peek().is_some();
             let irqs_off = is_known && lines.all(|line| line.flags.and_then(|flags| flags.irqs_off) == Some(true));
             match seen.and_then(|seen| seen.first) {
-                Some((true, false)) => "interrupts off",
-                Some((false, true)) => "preemption off",
+                Some((true, false)) if tracer != UNNAMED => "interrupts off",
+                Some((false, true)) if tracer != UNNAMED => "preemption off",
                 _ if irqs_off => "interrupts off",
                 _ => "interrupts or preemption off",
             }
@@ -58,10 +62,13 @@ pub(super) fn said(
         _ => return None,
     };
     let (latency, cpu) = figure(header)?;
+    // Interrupts stay off from its entry to its exit, so it is the only one in the section.
+    let interrupt =
+        ends.filter(|(from, to)| what == "interrupts off" && functions::enters(from) && functions::leaves(to));
     let steps_ns = machine.and_then(|machine| machine.clock.step()).filter(|step| latency.is_multiple_of(*step));
     let inside = cpus.clone().fold((0, 0), |(hard, soft), (_, cpu)| (hard + cpu.in_hard, soft + cpu.in_soft));
     let inside = match inside {
-        _ if steps_ns.is_some() => String::new(),
+        _ if steps_ns.is_some() || interrupt.is_some() => String::new(),
         (hard, _) if hard > latency / 2 => format!(", {} of it in interrupts", Nanos(hard.min(latency))),
         (_, soft) if soft > latency / 2 => format!(", {} of it in softirqs", Nanos(soft.min(latency))),
         _ => cpus.clone().find_map(|(_, cpu)| interrupts::shares(cpu, latency)).unwrap_or_default(),
@@ -88,7 +95,7 @@ pub(super) fn said(
     };
     let is_spin = ends.is_some_and(|(from, to)| functions::spins(from) && functions::spins(to));
     let ends = ends.map(|(from, to)| format!(", from {from} to {to}")).unwrap_or_default();
-    let stack = seen.map(|seen| called(&seen.stack, header)).unwrap_or_default();
+    let stack = seen.map(|seen| called(&seen.stack, header, interrupt.is_some())).unwrap_or_default();
     let (length, who) = (Nanos(latency), who(header));
     let marks = machine.is_some_and(has_marks);
     let waits =
@@ -133,6 +140,18 @@ pub(super) fn said(
             format!(
                 "{tracer}: {what} for {length}{cpu} in an interrupt that came in the idle loop{ends}; which one is not recorded (events irq and \
              irq_vectors)"
+            )
+        }
+        _ if let Some((from, to)) = interrupt => {
+            let left_out = cpus
+                .filter_map(|(_, cpu)| functions::left_out(cpu))
+                .max()
+                .filter(|gap| gap.saturating_mul(2) > latency);
+            let left_out =
+                left_out.map(|gap| format!("; the lines of {} of it are left out", Nanos(gap))).unwrap_or_default();
+            format!(
+                "{tracer}: {what} for {length}{cpu} in one interrupt, from its entry ({from}) to its exit ({to}), while {who} was \
+                 current{place}{stack}{left_out}; whom it delayed is not recorded"
             )
         }
         // Functions in between belong to the way into or out of an idle state, not to the wait in it.
@@ -219,11 +238,14 @@ fn in_softirq(cpu: &Cpu) -> &'static str {
     }
 }
 
-/// Returns the callers of a section, according to the stack at its end.
-fn called(stack: &[Symbol], header: &LatencyHeader) -> String {
+/// Returns the callers of a section, according to the stack at its end; below an interrupt, what it interrupted.
+fn called(stack: &[Symbol], header: &LatencyHeader, in_interrupt: bool) -> String {
     const MOST: usize = 4;
     let end = header.ended_at.as_deref().map(section::bare).unwrap_or_default();
     let names = stack.iter().filter_map(section::name).map(section::bare);
-    let callers: Vec<String> = names.skip_while(|name| name.contains("trace") || *name == end).take(MOST).collect();
-    if callers.is_empty() { String::new() } else { format!(", called by {}", callers.join(" ← ")) }
+    let callers: Vec<String> = names.skip_while(|name| name.contains("trace") || *name == end).collect();
+    let entry = callers.iter().position(|name| functions::enters(name)).filter(|_| in_interrupt);
+    let callers: Vec<String> = callers.into_iter().take(entry.map_or(MOST, |at| MOST.min(at + 1))).collect();
+    let how = if in_interrupt && entry.is_none() { "upon" } else { "called by" };
+    if callers.is_empty() { String::new() } else { format!(", {how} {}", callers.join(" ← ")) }
 }

@@ -341,6 +341,22 @@ mod tests {
     }
 
     #[test]
+    fn a_table_of_sched_latency_broken_by_quoted_printable_is_joined() {
+        let table = |max: &str, start: &str| {
+            format!(
+                "  Task                  |   Runtime ms  | Switches | Avg delay ms    | Max=\n delay ms    | Sum delay ms     | Max delay start =\n|\n  \
+                 grinder:(9)      |1499451.694 ms |   647385 | avg:   0.940 ms | max=\n:  {max} ms | sum:608348.424 ms | max start:   {start} s | max end:=20=\n\
+                 467.247465 s\n"
+            )
+        };
+        let said = said(&(table("27.969", "467.219496") + &table("73.722", "2678.846216")));
+        assert!(
+            said.contains("the longest wait is 73.722 ms, of grinder:(9) at 2678.846216 s; 647385 switches"),
+            "{said}"
+        );
+    }
+
+    #[test]
     fn locks_and_calls() {
         let broken = "contended   total wait     max wait     avg wait         type   caller\n  61     12.50 m       2.30 ms    121.22 us     spinlock   \
                       \nkthread+0x160\n  78   8.23 ms    209.87 us    105.47 us     rwlock:W   do_exit+0x378\n";
