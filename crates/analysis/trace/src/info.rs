@@ -224,6 +224,9 @@ pub struct RtlaAnalysis {
     pub exit_from_idle: bool,
 }
 
+/// Words with which a summary names the threads that ran during a wait.
+pub(crate) const RAN_THEN: &str = "most of that time the CPU ran";
+
 /// A trace that cannot be read at all. Damage inside a readable trace is a [`Note`].
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
@@ -232,8 +235,8 @@ pub enum TraceError {
     /// No line or magic number of a known format in the part that was searched.
     #[error("not a known trace format: neither trace.dat nor kernel, trace-cmd, perf or rtla text")]
     Unrecognised,
-    /// A summary in the form of a table, which contains no causes.
-    #[error("{what}: a summary without events, which contains no causes; {next}")]
+    /// A summary in the form of a table, which contains no causes, except for the threads that ran during a wait.
+    #[error("{what}: a summary without events{}; {next}", if what.contains(RAN_THEN) { "" } else { ", which contains no causes" })]
     Summary { what: String, next: &'static str },
     /// A table or list of latencies that no reader knows.
     #[error("not a known format: {figures}; what it measures is what its heading says")]
