@@ -45,6 +45,9 @@ pub struct TraceInfo {
     pub skipped: u64,
     /// The largest maximum that a line beside the trace states, ns, and that line.
     pub claimed: Option<(u64, String)>,
+    /// True if the text shows that osnoise ran without its workload (option NO_OSNOISE_WORKLOAD, Linux 6.1): its noises are
+    /// run times, which delay no thread of osnoise.
+    pub without_workload: bool,
     /// The line of the event returned last, from 1; `None` if the trace is not text. For an event with a stack, it is
     /// the line of the following event.
     pub line: Option<u64>,

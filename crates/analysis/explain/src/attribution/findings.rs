@@ -12,6 +12,8 @@ use punctual_units::{Arrange, Nanos};
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 
+/// Begins the sentence about the longest noise.
+pub(super) const NOISE: &str = "osnoise: the longest noise is";
 const CPUS: usize = 1024;
 const NOISES: usize = 256;
 /// Minimum silence that is reported as a finding, ns.
@@ -161,10 +163,7 @@ impl Findings {
                 if !matches!(source, NoiseSource::Thread { tid: 0, .. }) {
                     self.noise.offer(*duration_ns, || {
                         let (ns, of) = (Nanos(*duration_ns), noise(source));
-                        format!(
-                            "osnoise: the longest noise is {ns}, of {of} on CPU {}; nothing shows whom it delayed",
-                            event.cpu
-                        )
+                        format!("{NOISE} {ns}, of {of} on CPU {}; nothing shows whom it delayed", event.cpu)
                     });
                 }
             }

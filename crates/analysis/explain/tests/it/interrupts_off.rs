@@ -59,3 +59,31 @@ fn a_section_whose_tracer_is_not_named_is_said() {
     let said = first(&section("", 276, ("take", "give"), &mixed));
     assert!(said.contains("a latency tracer: interrupts or preemption off for 276 µs"), "{said}");
 }
+
+#[test]
+fn the_longest_gaps_of_a_section_are_named() {
+    let lines = [
+        "dn.1    3us : leave_state <-cpu_enter",
+        "dn.1   10us!: try_lock <-lock_regs",
+        "dn.1  130us : unlock <-restore_ctx",
+        "dn.1  135us!: try_lock <-lock_regs",
+        "dn.1  260us : unlock <-restore_ctx",
+        "dn.1  270us : restore_debug <-restore_all",
+        "dn.1  272us!: call_chain <-restore_debug",
+        "dn.1  572us : restore_timer <-restore_all",
+        "dn.1  610us : cpu_done <-cpu_enter",
+    ];
+    let said =
+        first(&section(IRQSOFF, 640, ("cpu_enter", "cpuidle_enter"), &lines).replace("burner-114 (", "swapper/0-0 ("));
+    assert!(
+        said.contains("300 µs of it in one gap without lines, last traced in call_chain ← restore_debug ← restore_all"),
+        "{said}"
+    );
+    assert!(said.contains("245 µs in 2 gaps before the next call by restore_ctx"), "{said}");
+    assert!(said.contains("with a reschedule requested in all lines"), "{said}");
+    // An omission is no gap.
+    let mut cut = lines.to_vec();
+    cut.insert(7, "[...]");
+    let said = first(&section(IRQSOFF, 640, ("cpu_enter", "cpu_enter"), &cut));
+    assert!(!said.contains("300 µs"), "{said}");
+}

@@ -223,6 +223,7 @@ impl Reader {
         if let Some(event) = self.partial(line) {
             return event;
         }
+        self.info.without_workload |= scan::find(line, b"NO_OSNOISE_WORKLOAD").is_some();
         if trimmed.is_empty() || trimmed.starts_with(b"#") || header::report(line, &mut self.info) {
             return Read1::Known;
         }

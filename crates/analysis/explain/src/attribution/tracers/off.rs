@@ -1,6 +1,6 @@
 //! Describes the sections of irqsoff, preemptoff and preemptirqsoff: how long, where, and in which functions.
 
-use super::{Tracers, figure, interrupts, who};
+use super::{Tracers, figure, gaps, interrupts, who};
 use crate::attribution::cpu::Cpu;
 use crate::attribution::functions::{self, Whose};
 use crate::attribution::holes;
@@ -86,7 +86,10 @@ pub(super) fn said(
     let of_idle = ends.map(|(from, to)| (from.contains("idle"), to.contains("idle")));
     let in_idle = header.tid == Some(0) && of_idle == Some((true, true));
     let idle = match (header.tid, of_idle) {
-        (Some(0), Some((true, _) | (_, true))) => ": the way into or out of an idle state",
+        (Some(0), Some((true, _) | (_, true))) => match cpus.clone().all(|(_, cpu)| wanted(cpu)) {
+            true => ": the way into or out of an idle state, with a reschedule requested in all lines",
+            false => ": the way into or out of an idle state",
+        },
         // Preemption is enabled again by the thread that is switched to.
         (_, Some((true, _))) => {
             ": it began in the idle loop, so most of it is most likely idle time, and the thread to which the CPU was switched is not responsible"
@@ -221,21 +224,29 @@ fn place(cpu: &Cpu, header: &LatencyHeader, latency: u64, restarted: bool, omitt
             let lines = if restarted { "last lines" } else { "lines" };
             return Some(format!("of which the {lines} cover only {}{of}", Nanos(covered)));
         }
-        let most = functions::most(cpu, Whose::All, 0, latency)?;
-        Some(format!("{} {}", if most.shown { "most of it" } else { "most of it most likely" }, most.place))
+        match functions::most(cpu, Whose::All, 0, latency) {
+            Some(most) => {
+                Some(format!("{} {}", if most.shown { "most of it" } else { "most of it most likely" }, most.place))
+            }
+            None => gaps::gaps(cpu, latency),
+        }
     })
 }
 
 /// Describes lines that are all of a softirq, and whether a reschedule is requested in all of them.
 fn in_softirq(cpu: &Cpu) -> &'static str {
-    let lines = || cpu.traced.iter();
-    let wanted = lines().all(|line| line.flags.and_then(|flags| flags.wants_resched()) == Some(true));
-    match (lines().all(|line| line.context() == Some(Context::Softirq)), wanted) {
+    match (cpu.traced.iter().all(|line| line.context() == Some(Context::Softirq)), wanted(cpu)) {
         (true, true) => " in a softirq, with a reschedule requested; record softirq_entry",
         (true, false) => " in a softirq; record softirq_entry",
         (false, true) => ", with a reschedule requested",
         (false, false) => "",
     }
+}
+
+/// True if a reschedule is requested in all lines.
+fn wanted(cpu: &Cpu) -> bool {
+    let mut lines = cpu.traced.iter();
+    !cpu.traced.is_empty() && lines.all(|line| line.flags.and_then(|flags| flags.wants_resched()) == Some(true))
 }
 
 /// Returns the callers of a section, according to the stack at its end; below an interrupt, what it interrupted.
