@@ -53,3 +53,28 @@ fn a_cut_switch_to_the_idle_task_names_it() {
     assert!(said.contains("reader (nice 0, pid 7669) on CPU 9, 34.0 µs late"), "{said}");
     assert!(!said.contains("another thread was current"), "{said}");
 }
+
+/// `keeper` gets CPU 2 at 100 µs and leaves it at 40 ms, with this text in between; `quick` is woken and runs on CPU 5.
+fn kept(between: &str) -> String {
+    let switch = |prev: &str, pid: i32, next: &str, tid: i32| {
+        format!(
+            "sched_switch: prev_comm={prev} prev_pid={pid} prev_prio=120 prev_state=R ==> next_comm={next} next_pid={tid} next_prio=120"
+        )
+    };
+    line(2, 100, "<idle>-0", &switch("swapper/2", 0, "keeper", 240))
+        + &line(5, 300, "<idle>-0", "sched_wakeup: comm=quick pid=248 prio=100 target_cpu=005")
+        + &line(5, 309, "<idle>-0", &switch("swapper/5", 0, "quick", 248))
+        + &line(2, 400, "keeper-240", "probe: (__wake_up+0x0/0x70)")
+        + between
+        + &line(2, 40_100, "keeper-240", &switch("keeper", 240, "other", 77))
+}
+
+#[test]
+fn a_thread_that_has_the_cpu_on_both_sides_of_missing_lines_is_named() {
+    let said = first(&kept("   .....\n"));
+    let held = "keeper (nice 0, pid 240) got a CPU and left it 40.0 ms later on CPU 2: the lines show no switch in between, but some are missing";
+    assert!(said.contains(held) && said.contains("of the wakeups: quick"), "{said}");
+    // Another thread had the CPU in between.
+    let another = kept(&format!("   .....\n{}   .....\n", line(2, 9_000, "third-70", "probe: (__wake_up+0x0/0x70)")));
+    assert!(!first(&another).contains("keeper (nice 0, pid 240) got"), "{}", first(&another));
+}
