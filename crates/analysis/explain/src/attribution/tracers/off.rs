@@ -127,6 +127,17 @@ pub(super) fn said(
                 })
             )
         }
+        ("a latency", None) if cpus.clone().any(|(_, cpu)| is_own(cpu, header, latency)) => format!(
+            "{tracer}: interrupts or preemption off for {length}{cpu}{inside}{place}, while {who} was current in all lines; whom it delayed is not \
+             recorded"
+        ),
+        ("a latency", None) if let Some(covered) = cpus.clone().find_map(|(_, cpu)| stopped(cpu, header, latency)) => {
+            format!(
+                "{tracer}: the header says that {who} was switched to {length} after it was woken{cpu}, but the lines cover only {} up to that switch: \
+                 the wakeup lies before them, or the clocks of two CPUs differ",
+                Nanos(covered)
+            )
+        }
         ("a latency", _) => format!(
             "{tracer}: {what} of {length}{cpu}{inside}{place}; {who} was woken so late, or had interrupts or preemption off so long: the header \
              does not say which, and no line here shows it being woken"
@@ -241,6 +252,23 @@ fn in_softirq(cpu: &Cpu) -> &'static str {
         (false, true) => ", with a reschedule requested",
         (false, false) => "",
     }
+}
+
+/// True if the header's thread is current in all lines, and these cover the latency: it was not woken in that time.
+fn is_own(cpu: &Cpu, header: &LatencyHeader, latency: u64) -> bool {
+    const ROUNDING: u64 = 2_000;
+    let own = header.tid.is_some() && cpu.traced.iter().all(|line| line.tid == header.tid);
+    own && functions::covered(cpu).is_some_and(|(ns, _)| ns > 0 && ns.abs_diff(latency) <= ROUNDING)
+}
+
+/// Returns how much time the lines cover, ns, if they end where the measurement of a wakeup does, in the woken thread
+/// (kernel/latency_trace.c of the -rt patches), and cover only part of it.
+fn stopped(cpu: &Cpu, header: &LatencyHeader, latency: u64) -> Option<u64> {
+    let last = cpu.traced.back()?;
+    let names = [Some(&last.function), last.parent.as_ref()].into_iter().flatten().filter_map(section::name);
+    let is_stop = names.into_iter().any(|name| name == "trace_stop_sched_switched");
+    (is_stop && last.tid == header.tid).then_some(())?;
+    functions::covered(cpu).map(|(ns, _)| ns).filter(|ns| ns.saturating_mul(2) < latency)
 }
 
 /// True if a reschedule is requested in all lines.
