@@ -187,7 +187,11 @@ pub(super) fn idle_call(cpu: &Cpu, from: u64, to: u64) -> Option<String> {
         let mut calls = lines().filter(|line| line.parent.as_ref().and_then(name).is_some_and(by));
         calls.find_map(|line| name(&line.function).filter(|name| !OTHERS.iter().any(|other| name.contains(other))))
     };
-    let outer = called(&|parent| LOOPS.contains(&parent))?;
+    let Some(outer) = called(&|parent| LOOPS.contains(&parent)) else {
+        // The driver's function of an idle state, such as acpi_processor_idle.
+        let mut parents = lines().filter_map(|line| line.parent.as_ref().and_then(name));
+        return parents.find(|parent| parent.ends_with("_idle")).map(str::to_owned);
+    };
     let inner = called(&|parent| parent == outer).map(|inner| format!("{inner} ← ")).unwrap_or_default();
     Some(format!("{inner}{outer}"))
 }

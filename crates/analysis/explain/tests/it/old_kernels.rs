@@ -418,3 +418,22 @@ fn the_time_before_a_handler_s_entry_is_not_the_handler_s() {
     let ns: u64 = timer.map(|cause| cause.ns).sum();
     assert!((1..=12_000).contains(&ns), "{ns}: {}", first(&trace));
 }
+
+#[test]
+fn the_function_of_the_idle_state_is_named() {
+    let trace = |driver: &str| {
+        header(2690, 7, "softirq-3 (uid:0 nice:-10 policy:0 rt_prio:0")
+            + &format!(
+                "  <idle>-0     0dnh3    0us : __trace_start_sched_wakeup (try_to_wake_up)\n  \
+                   <idle>-0     0dnh3    0us : __trace_start_sched_wakeup <softirq-3> (69 0)\n  \
+                   <idle>-0     0dn..    4us : write_port (enter_state)\n  \
+                   <idle>-0     0dn..    7us!: write_port (enter_state)\n  \
+                   <idle>-0     0dn.. 2645us : local_irq_enable ({driver})\n \
+                   softirq-3     0Dnh2 2690us : __switch_to (__schedule)\n \
+                   softirq-3     0Dnh2 2691us : __schedule <<idle>-0> (8c 69)\n"
+            )
+    };
+    let said = first(&trace("acpi_processor_idle"));
+    assert!(said.contains("write_port ← enter_state (the idle loop calls acpi_processor_idle)"), "{said}");
+    assert!(!first(&trace("leave")).contains("the idle loop calls"));
+}
