@@ -109,7 +109,16 @@ pub(super) fn preempted(cpu: &Cpu, tid: i32, from: u64) -> Option<String> {
     let own = cpu.traced.iter().rev().filter(|line| line.t >= from && line.tid == Some(tid));
     let calls = own.filter(|line| name(&line.function) == Some("preempt_schedule"));
     let mut callers = calls.filter_map(|line| name(line.parent.as_ref()?));
-    Some(format!("until it was enabled again in {}", callers.find(|caller| *caller != "preempt_schedule")?))
+    let caller = callers.find(|caller| *caller != "preempt_schedule")?;
+    let own = cpu.traced.iter().rev().filter(|line| line.t >= from && line.tid == Some(tid));
+    let mut before = own.skip_while(|line| name(&line.function) != Some(caller));
+    let outer = before.next().and_then(|line| name(line.parent.as_ref()?));
+    let parents: Vec<&str> = before.take(NEAR).filter_map(|line| name(line.parent.as_ref()?)).collect();
+    let often = |name: &str| parents.iter().filter(|parent| **parent == name).count();
+    let after = parents.iter().max_by_key(|parent| often(parent)).filter(|parent| often(parent) * 2 > NEAR);
+    let outer = outer.map(|outer| format!(" ← {outer}")).unwrap_or_default();
+    let after = after.map(|after| format!("; the lines before that are of {after}")).unwrap_or_default();
+    Some(format!("until it was enabled again in {caller}{outer}{after}"))
 }
 
 /// Names the event that makes up most of those that a thread recorded between the two times, for example

@@ -4,7 +4,7 @@ use crate::old_kernels::first;
 
 /// A trace of irqsoff with this latency and these ends, by pid 114 on CPU 0, whose lines are `flags time: function`.
 fn section(tracer: &str, us: u32, (from, to): (&str, &str), lines: &[&str]) -> String {
-    let count = lines.len();
+    let count = lines.iter().filter(|line| !line.starts_with(" =>") && !line.starts_with("[..")).count();
     let head = format!(
         "{tracer}# latency: {us} us, #{count}/{count}, CPU#0 | (M:preempt VP:0, KP:0, SP:0 HP:0 #P:2)\n#    | task: burner-114 (uid:0 nice:0 policy:0 \
          rt_prio:0)\n#  => started at: {from}\n#  => ended at:   {to}\n#\n"
@@ -20,13 +20,13 @@ const IRQSOFF: &str = "# tracer: irqsoff\n#\n# irqsoff latency trace v1.1.5 on 4
 #[test]
 fn a_section_from_the_entry_of_an_interrupt_to_its_exit_is_that_interrupt() {
     let lines = [
-        "d...1    1us : trace_hardirqs_off_thunk <-apic_timer_interrupt",
-        "d...1    4us : irq_enter <-smp_apic_timer_interrupt",
-        "d..h1   33us : exit_idle <-smp_apic_timer_interrupt",
-        "d..h1  180us : tick_work <-tick_sched_timer",
-        "d...1  190us : irq_exit <-smp_apic_timer_interrupt",
-        "dN..1  253us : trace_hardirqs_on_thunk <-restore_regs_and_iret",
-        "dN..1  321us : <stack trace>",
+        "d..1    1us : trace_hardirqs_off_thunk <-apic_timer_interrupt",
+        "d..1    4us : irq_enter <-smp_apic_timer_interrupt",
+        "d.h1   33us : exit_idle <-smp_apic_timer_interrupt",
+        "d.h1  180us : tick_work <-tick_sched_timer",
+        "d..1  190us : irq_exit <-smp_apic_timer_interrupt",
+        "dN.1  253us : trace_hardirqs_on_thunk <-restore_regs_and_iret",
+        "dN.1  321us : <stack trace>",
         " => trace_hardirqs_on_thunk",
         " => walk_list",
         " => sys_walk",
@@ -36,6 +36,17 @@ fn a_section_from_the_entry_of_an_interrupt_to_its_exit_is_that_interrupt() {
     assert!(said.contains(one), "{said}");
     assert!(said.contains("upon walk_list ← sys_walk"), "{said}");
     assert!(!said.contains("called by") && !said.contains("of it in interrupts"), "{said}");
+    // A hole in its entry is no work of the interrupt.
+    let hole = [
+        "d..1    1us!: trace_hardirqs_off_thunk <-apic_timer_interrupt",
+        "d..1 5004us : smp_apic_timer_interrupt <-apic_timer_interrupt",
+        "d..1 5010us : irq_enter <-smp_apic_timer_interrupt",
+        "d.h1 5033us : exit_idle <-smp_apic_timer_interrupt",
+        "d..1 5190us : irq_exit <-smp_apic_timer_interrupt",
+        "d..1 5253us : trace_hardirqs_on_thunk <-restore_regs_and_iret",
+    ];
+    let hole = section(IRQSOFF, 5253, ("apic_timer_interrupt", "restore_regs_and_iret"), &hole);
+    assert!(first(&hole).contains("two successive lines in the entry of an interrupt"), "{}", first(&hole));
     // A section that goes on after the interrupt is not the interrupt's.
     let other = first(&section(IRQSOFF, 253, ("apic_timer_interrupt", "finish_task_switch"), &lines));
     assert!(!other.contains("in one interrupt") && other.contains("called by walk_list"), "{other}");

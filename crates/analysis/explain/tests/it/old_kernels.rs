@@ -437,3 +437,31 @@ fn the_function_of_the_idle_state_is_named() {
     assert!(said.contains("write_port ← enter_state (the idle loop calls acpi_processor_idle)"), "{said}");
     assert!(!first(&trace("leave")).contains("the idle loop calls"));
 }
+
+#[test]
+fn what_ran_before_preemption_came_on_again_is_named() {
+    let walk: String = (0..8)
+        .map(|n| format!("  lister-61     0.ns. {:4}us : cond_resched_softirq (walk_table)\n", 9000 + 2 * n))
+        .collect();
+    let text = header(9100, 16, "timer-3 (uid:0 nice:0 policy:1 rt_prio:1")
+        + "  lister-61     0D.h2    0us : __trace_start_sched_wakeup (try_to_wake_up)\n  \
+           lister-61     0D.h2    1us : __trace_start_sched_wakeup <<...>-3> (62 0)\n  \
+           lister-61     0Dns1   11us < (608)\n  \
+           lister-61     0.ns.   12us : find_next_bit (walk_first)\n[...]\n"
+        + &walk
+        + "  lister-61     0.ns. 9020us : stop_walk (read_table)\n  \
+           lister-61     0.ns. 9021us : local_bh_enable (stop_walk)\n  \
+           lister-61     0.n.. 9060us : preempt_schedule (local_bh_enable)\n  \
+           lister-61     0Dn.1 9061us : __schedule (preempt_schedule)\n   \
+           <...>-3      0D..2 9090us : __switch_to (__schedule)\n   \
+           <...>-3      0D..2 9091us : __schedule <lister-61> (76 62)\n";
+    let said = first(&text);
+    assert!(
+        said.contains(
+            "until it was enabled again in local_bh_enable ← stop_walk; the lines before that are of walk_table"
+        ),
+        "{said}"
+    );
+    let mixed = first(&text.replace("(walk_table)\n  lister-61     0.ns. 9002us", "(a)\n  lister-61     0.ns. 9002us"));
+    assert!(mixed.contains("local_bh_enable ← stop_walk"), "{mixed}");
+}

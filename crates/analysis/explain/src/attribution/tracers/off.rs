@@ -156,18 +156,6 @@ pub(super) fn said(
              irq_vectors)"
             )
         }
-        _ if let Some((from, to)) = interrupt => {
-            let left_out = cpus
-                .filter_map(|(_, cpu)| functions::left_out(cpu))
-                .max()
-                .filter(|gap| gap.saturating_mul(2) > latency);
-            let left_out =
-                left_out.map(|gap| format!("; the lines of {} of it are left out", Nanos(gap))).unwrap_or_default();
-            format!(
-                "{tracer}: {what} for {length}{cpu} in one interrupt, from its entry ({from}) to its exit ({to}), while {who} was \
-                 current{place}{stack}{left_out}; whom it delayed is not recorded"
-            )
-        }
         // Functions in between belong to the way into or out of an idle state, not to the wait in it.
         _ if in_idle && (waits || cpus.clone().all(|(_, cpu)| cpu.traced.len() <= FEW)) => format!(
             "{tracer}: {what} for {length}{cpu} in the idle loop{ends}: the CPU waits there for an interrupt, which wakes it, so this is most likely idle time and delayed nobody"
@@ -180,6 +168,18 @@ pub(super) fn said(
             let first = first(cpus).filter(|first| *first > LATE);
             let first = first.map(|first| format!("; the first line is {} after the start, too", Nanos(first)));
             format!("{tracer}: {what} for {length}{cpu}, while {who} was current: {hole}{}", first.unwrap_or_default())
+        }
+        _ if let Some((from, to)) = interrupt => {
+            let left_out = cpus
+                .filter_map(|(_, cpu)| functions::left_out(cpu))
+                .max()
+                .filter(|gap| gap.saturating_mul(2) > latency);
+            let left_out =
+                left_out.map(|gap| format!("; the lines of {} of it are left out", Nanos(gap))).unwrap_or_default();
+            format!(
+                "{tracer}: {what} for {length}{cpu} in one interrupt, from its entry ({from}) to its exit ({to}), while {who} was \
+                 current{place}{stack}{left_out}; whom it delayed is not recorded"
+            )
         }
         _ => format!(
             "{tracer}: {what} for {length}{cpu}{inside}, while {who} was current{place}{ends}{idle}{stack}; whom it delayed is not recorded"
