@@ -465,3 +465,17 @@ fn what_ran_before_preemption_came_on_again_is_named() {
     let mixed = first(&text.replace("(walk_table)\n  lister-61     0.ns. 9002us", "(a)\n  lister-61     0.ns. 9002us"));
     assert!(mixed.contains("local_bh_enable ← stop_walk"), "{mixed}");
 }
+
+#[test]
+fn the_last_function_of_a_trace_that_ends_early_is_named() {
+    let text = header(3178, 4, "ksoftirqd/0-2 (uid:0 nice:-10 policy:0 rt_prio:0")
+        + "  builder-321   0dnh2    0us : __trace_start_sched_wakeup (try_to_wake_up)\n  \
+           builder-321   0dnh2    0us : __trace_start_sched_wakeup <<...>-2> (69 0)\n  \
+           builder-321   0.n.1    1us : lookup_gang (wait_for_pages)\n  \
+           builder-321   0.n.1    2us : lookup (lookup_gang)\n";
+    let said = first(&text);
+    assert!(
+        said.contains("was current at the last line, 2.00 µs after the wakeup, last traced in lookup ← lookup_gang"),
+        "{said}"
+    );
+}
