@@ -45,6 +45,9 @@ pub struct TraceInfo {
     pub skipped: u64,
     /// The largest maximum that a line beside the trace states, ns, and that line.
     pub claimed: Option<(u64, String)>,
+    /// True if the text shows that osnoise ran without its workload (option NO_OSNOISE_WORKLOAD, Linux 6.1): its noises are
+    /// run times, which delay no thread of osnoise.
+    pub without_workload: bool,
     /// The line of the event returned last, from 1; `None` if the trace is not text. For an event with a stack, it is
     /// the line of the following event.
     pub line: Option<u64>,
@@ -224,6 +227,9 @@ pub struct RtlaAnalysis {
     pub exit_from_idle: bool,
 }
 
+/// Words with which a summary names the threads that ran during a wait.
+pub(crate) const RAN_THEN: &str = "most of that time the CPU ran";
+
 /// A trace that cannot be read at all. Damage inside a readable trace is a [`Note`].
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
@@ -232,8 +238,8 @@ pub enum TraceError {
     /// No line or magic number of a known format in the part that was searched.
     #[error("not a known trace format: neither trace.dat nor kernel, trace-cmd, perf or rtla text")]
     Unrecognised,
-    /// A summary in the form of a table, which contains no causes.
-    #[error("{what}: a summary without events, which contains no causes; {next}")]
+    /// A summary in the form of a table, which contains no causes, except for the threads that ran during a wait.
+    #[error("{what}: a summary without events{}; {next}", if what.contains(RAN_THEN) { "" } else { ", which contains no causes" })]
     Summary { what: String, next: &'static str },
     /// A table or list of latencies that no reader knows.
     #[error("not a known format: {figures}; what it measures is what its heading says")]

@@ -12,6 +12,8 @@ use punctual_units::{Arrange, Nanos};
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 
+/// Begins the sentence about the longest noise.
+pub(super) const NOISE: &str = "osnoise: the longest noise is";
 const CPUS: usize = 1024;
 const NOISES: usize = 256;
 /// Minimum silence that is reported as a finding, ns.
@@ -161,10 +163,7 @@ impl Findings {
                 if !matches!(source, NoiseSource::Thread { tid: 0, .. }) {
                     self.noise.offer(*duration_ns, || {
                         let (ns, of) = (Nanos(*duration_ns), noise(source));
-                        format!(
-                            "osnoise: the longest noise is {ns}, of {of} on CPU {}; nothing shows whom it delayed",
-                            event.cpu
-                        )
+                        format!("{NOISE} {ns}, of {of} on CPU {}; nothing shows whom it delayed", event.cpu)
                     });
                 }
             }
@@ -247,6 +246,8 @@ impl Findings {
     pub fn beside(&self, latency: u64, ordinary: bool) -> Option<(u64, &str)> {
         const TIMES: u64 = 5;
         const MUCH: u64 = 100_000;
+        const HELD: u64 = 100;
+        const LONG: u64 = 1_000_000;
         let least = if ordinary { latency.saturating_sub(1) } else { latency.saturating_mul(TIMES).max(MUCH) };
         let others: &[Of] = match ordinary {
             true => &[Of::ByRealTime, Of::Outranked, Of::Preempted, Of::Raised],
@@ -255,7 +256,8 @@ impl Findings {
         let other = || others.iter().filter_map(|of| self.spans.longest(*of, least)).max();
         // An ordinary thread with a better nice value is likely the one of interest.
         let favoured = || self.spans.longest(Of::Outranked, latency / 2).filter(|_| ordinary);
-        self.spans.longest(Of::RealTime, latency).or_else(other).or_else(favoured)
+        let held = || self.spans.longest(Of::Held, latency.saturating_mul(HELD).max(LONG)).filter(|_| ordinary);
+        self.spans.longest(Of::RealTime, latency).or_else(other).or_else(favoured).or_else(held)
     }
 
     /// Returns the sentence about the longest time for which a chosen thread was runnable after losing its CPU.

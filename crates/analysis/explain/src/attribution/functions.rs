@@ -109,7 +109,16 @@ pub(super) fn preempted(cpu: &Cpu, tid: i32, from: u64) -> Option<String> {
     let own = cpu.traced.iter().rev().filter(|line| line.t >= from && line.tid == Some(tid));
     let calls = own.filter(|line| name(&line.function) == Some("preempt_schedule"));
     let mut callers = calls.filter_map(|line| name(line.parent.as_ref()?));
-    Some(format!("until it was enabled again in {}", callers.find(|caller| *caller != "preempt_schedule")?))
+    let caller = callers.find(|caller| *caller != "preempt_schedule")?;
+    let own = cpu.traced.iter().rev().filter(|line| line.t >= from && line.tid == Some(tid));
+    let mut before = own.skip_while(|line| name(&line.function) != Some(caller));
+    let outer = before.next().and_then(|line| name(line.parent.as_ref()?));
+    let parents: Vec<&str> = before.take(NEAR).filter_map(|line| name(line.parent.as_ref()?)).collect();
+    let often = |name: &str| parents.iter().filter(|parent| **parent == name).count();
+    let after = parents.iter().max_by_key(|parent| often(parent)).filter(|parent| often(parent) * 2 > NEAR);
+    let outer = outer.map(|outer| format!(" ← {outer}")).unwrap_or_default();
+    let after = after.map(|after| format!("; the lines before that are of {after}")).unwrap_or_default();
+    Some(format!("until it was enabled again in {caller}{outer}{after}"))
 }
 
 /// Names the event that makes up most of those that a thread recorded between the two times, for example
@@ -143,6 +152,12 @@ pub(super) fn longest(cpu: &Cpu, latency: u64) -> Option<(&Traced, &Traced)> {
     let least = WORTH_A_NAME.max(latency / 2);
     let mut pairs = cpu.traced.iter().zip(cpu.traced.iter().skip(1));
     pairs.rfind(|(line, next)| !line.last && next.t.saturating_sub(line.t) > least)
+}
+
+/// Returns the longest time between two lines between which the text leaves lines out, ns.
+pub(super) fn left_out(cpu: &Cpu) -> Option<u64> {
+    let pairs = cpu.traced.iter().zip(cpu.traced.iter().skip(1));
+    pairs.filter(|(line, _)| line.last).map(|(line, next)| next.t.saturating_sub(line.t)).max()
 }
 
 /// Returns the line of a hard interrupt, between the two times, after which more than half of `ns` passed, and the line
@@ -181,25 +196,51 @@ pub(super) fn idle_call(cpu: &Cpu, from: u64, to: u64) -> Option<String> {
         let mut calls = lines().filter(|line| line.parent.as_ref().and_then(name).is_some_and(by));
         calls.find_map(|line| name(&line.function).filter(|name| !OTHERS.iter().any(|other| name.contains(other))))
     };
-    let outer = called(&|parent| LOOPS.contains(&parent))?;
+    let Some(outer) = called(&|parent| LOOPS.contains(&parent)) else {
+        // The driver's function of an idle state, such as acpi_processor_idle.
+        let mut parents = lines().filter_map(|line| line.parent.as_ref().and_then(name));
+        return parents.find(|parent| parent.ends_with("_idle")).map(str::to_owned);
+    };
     let inner = called(&|parent| parent == outer).map(|inner| format!("{inner} ← ")).unwrap_or_default();
     Some(format!("{inner}{outer}"))
 }
 
 /// True for functions on the way into an interrupt.
 pub(super) fn is_entry(function: &Symbol) -> bool {
-    const ENTRIES: [&str; 9] = [
+    name(function).is_some_and(enters)
+}
+
+/// True for the name of a function on the way into an interrupt.
+pub(super) fn enters(name: &str) -> bool {
+    const ENTRIES: [&str; 11] = [
         "el1_irq",
+        "el0_irq",
         "el1h_64_irq",
         "el1_interrupt",
         "__irq_svc",
+        "__irq_usr",
         "do_IRQ",
         "common_interrupt",
         "irq_enter",
         "irq_enter_rcu",
         "handle_riscv_irq",
     ];
-    name(function).is_some_and(|name| ENTRIES.contains(&name) || name.ends_with("apic_timer_interrupt"))
+    ENTRIES.contains(&name) || name.ends_with("apic_timer_interrupt")
+}
+
+/// True for the name of a function on the way out of an interrupt.
+pub(super) fn leaves(name: &str) -> bool {
+    const EXITS: [&str; 8] = [
+        "irq_exit",
+        "__irq_exit_rcu",
+        "irq_exit_rcu",
+        "__do_softirq",
+        "restore_regs_and_iret",
+        "restore_args",
+        "ret_from_intr",
+        "ret_to_user",
+    ];
+    EXITS.contains(&name) || name.starts_with("retint_") || enters(name)
 }
 
 /// Formats the last line: `last traced in flush_cache ← run_timer_softirq`.

@@ -55,7 +55,7 @@ pub use timeline::{Timelines, timelines};
 
 use collect::WorstVictims;
 use cycle::Cycles;
-use findings::Findings;
+use findings::{Findings, NOISE};
 use label::Tally;
 use machine::{End, Machine, Window};
 use punctual_model::{Explanation, Link, Victim};
@@ -454,7 +454,12 @@ impl Attribution {
             let any = || Waiting::of(machine, &self.options.facts, machine.waits(info.format, |_, _| true)?);
             let waits = waits.or_else(any).filter(|waits| waits.ns > 0).map(|waits| (waits.ns, waits.text));
             let log = || info.log.first().map(|log| format!("the kernel's log: {log}"));
-            let stated = self.findings.stated().map(str::to_owned);
+            let stated = self.findings.stated().map(|stated| match info.without_workload {
+                true => {
+                    stated.replacen(NOISE, "osnoise without its workload, so these are run times: the longest is", 1)
+                }
+                false => stated.to_owned(),
+            });
             let delays = || self.findings.delays(&self.options, !info.without_cpu, waits).map(with_missing);
             let bare = || self.findings.bare(!info.without_cpu);
             stated.or_else(delays).or_else(log).or(tracers.cut).or_else(bare)

@@ -1,5 +1,6 @@
 //! Summarises latency tracers, and reports what is missing or doubtful about the whole trace.
 
+mod gaps;
 mod graph;
 mod hwlat;
 mod interrupts;

@@ -154,7 +154,11 @@ pub(super) fn is_unseen(machine: &Machine, window: &Window) -> bool {
 fn unseen(machine: &Machine, window: &Window, causes: &mut [Cause]) {
     let Some(cause) = causes.first_mut().filter(|cause| cause.tid.is_some()) else { return };
     (cause.class, cause.confidence) = (Class::Unaccounted, Confidence::Suspected);
-    cause.place = Some(format!("{} after the wakeup", Nanos(machine.now.saturating_sub(window.waking.t0))));
+    let last = machine.cpu(window.cpu).and_then(|cpu| cpu.traced.back()).filter(|last| last.tid == cause.tid);
+    // The rest of the wakeup itself tells nothing.
+    let last = last.and_then(functions::last).filter(|last| !last.contains("wake"));
+    let last = last.map(|last| format!(", {last}")).unwrap_or_default();
+    cause.place = Some(format!("{} after the wakeup{last}", Nanos(machine.now.saturating_sub(window.waking.t0))));
     sentences::evidence(Why::Unseen).clone_into(&mut cause.evidence);
 }
 

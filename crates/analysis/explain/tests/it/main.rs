@@ -1,8 +1,10 @@
+mod broken_lines;
 mod chains;
 mod classes;
 mod common;
 mod followed;
 mod hardware;
+mod interrupts_off;
 mod old_kernels;
 mod old_sections;
 mod pastes;

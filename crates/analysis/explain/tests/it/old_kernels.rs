@@ -418,3 +418,64 @@ fn the_time_before_a_handler_s_entry_is_not_the_handler_s() {
     let ns: u64 = timer.map(|cause| cause.ns).sum();
     assert!((1..=12_000).contains(&ns), "{ns}: {}", first(&trace));
 }
+
+#[test]
+fn the_function_of_the_idle_state_is_named() {
+    let trace = |driver: &str| {
+        header(2690, 7, "softirq-3 (uid:0 nice:-10 policy:0 rt_prio:0")
+            + &format!(
+                "  <idle>-0     0dnh3    0us : __trace_start_sched_wakeup (try_to_wake_up)\n  \
+                   <idle>-0     0dnh3    0us : __trace_start_sched_wakeup <softirq-3> (69 0)\n  \
+                   <idle>-0     0dn..    4us : write_port (enter_state)\n  \
+                   <idle>-0     0dn..    7us!: write_port (enter_state)\n  \
+                   <idle>-0     0dn.. 2645us : local_irq_enable ({driver})\n \
+                   softirq-3     0Dnh2 2690us : __switch_to (__schedule)\n \
+                   softirq-3     0Dnh2 2691us : __schedule <<idle>-0> (8c 69)\n"
+            )
+    };
+    let said = first(&trace("acpi_processor_idle"));
+    assert!(said.contains("write_port ← enter_state (the idle loop calls acpi_processor_idle)"), "{said}");
+    assert!(!first(&trace("leave")).contains("the idle loop calls"));
+}
+
+#[test]
+fn what_ran_before_preemption_came_on_again_is_named() {
+    let walk: String = (0..8)
+        .map(|n| format!("  lister-61     0.ns. {:4}us : cond_resched_softirq (walk_table)\n", 9000 + 2 * n))
+        .collect();
+    let text = header(9100, 16, "timer-3 (uid:0 nice:0 policy:1 rt_prio:1")
+        + "  lister-61     0D.h2    0us : __trace_start_sched_wakeup (try_to_wake_up)\n  \
+           lister-61     0D.h2    1us : __trace_start_sched_wakeup <<...>-3> (62 0)\n  \
+           lister-61     0Dns1   11us < (608)\n  \
+           lister-61     0.ns.   12us : find_next_bit (walk_first)\n[...]\n"
+        + &walk
+        + "  lister-61     0.ns. 9020us : stop_walk (read_table)\n  \
+           lister-61     0.ns. 9021us : local_bh_enable (stop_walk)\n  \
+           lister-61     0.n.. 9060us : preempt_schedule (local_bh_enable)\n  \
+           lister-61     0Dn.1 9061us : __schedule (preempt_schedule)\n   \
+           <...>-3      0D..2 9090us : __switch_to (__schedule)\n   \
+           <...>-3      0D..2 9091us : __schedule <lister-61> (76 62)\n";
+    let said = first(&text);
+    assert!(
+        said.contains(
+            "until it was enabled again in local_bh_enable ← stop_walk; the lines before that are of walk_table"
+        ),
+        "{said}"
+    );
+    let mixed = first(&text.replace("(walk_table)\n  lister-61     0.ns. 9002us", "(a)\n  lister-61     0.ns. 9002us"));
+    assert!(mixed.contains("local_bh_enable ← stop_walk"), "{mixed}");
+}
+
+#[test]
+fn the_last_function_of_a_trace_that_ends_early_is_named() {
+    let text = header(3178, 4, "ksoftirqd/0-2 (uid:0 nice:-10 policy:0 rt_prio:0")
+        + "  builder-321   0dnh2    0us : __trace_start_sched_wakeup (try_to_wake_up)\n  \
+           builder-321   0dnh2    0us : __trace_start_sched_wakeup <<...>-2> (69 0)\n  \
+           builder-321   0.n.1    1us : lookup_gang (wait_for_pages)\n  \
+           builder-321   0.n.1    2us : lookup (lookup_gang)\n";
+    let said = first(&text);
+    assert!(
+        said.contains("was current at the last line, 2.00 µs after the wakeup, last traced in lookup ← lookup_gang"),
+        "{said}"
+    );
+}

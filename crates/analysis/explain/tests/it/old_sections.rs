@@ -97,3 +97,33 @@ fn a_section_from_the_idle_loop_blames_no_thread() {
     let said = first(text);
     assert!(said.contains("it began in the idle loop") && said.contains("is not responsible"), "{said}");
 }
+
+#[test]
+fn a_thread_that_is_current_in_all_lines_was_not_woken() {
+    let text = header(833, 5, "IRQ 7-724 (uid:0 nice:-5 policy:1 rt_prio:46")
+        + "   IRQ 7-724  0d...    0us : handle (irqd)\n   \
+           IRQ 7-724  0d..1    1us!: enable_line (handle)\n   \
+           IRQ 7-724  0d...  832us : handle (irqd)\n   \
+           IRQ 7-724  0d...  833us : trace_irqs_on (handle)\n";
+    let said = first(&text);
+    assert!(said.contains("interrupts or preemption off for 833 µs on CPU 0"), "{said}");
+    assert!(said.contains("enable_line ← handle") && said.contains("was current in all lines"), "{said}");
+    assert!(!said.contains("was woken so late"), "{said}");
+    let other = text.replace("   IRQ 7-724  0d...    0us", "    else-77   0d...    0us");
+    assert!(first(&other).contains("was woken so late"), "{}", first(&other));
+}
+
+#[test]
+fn lines_that_end_in_the_switch_to_the_woken_thread_are_of_a_wakeup() {
+    let text = header(40968, 5, "late-4735 (uid:0 nice:0 policy:1 rt_prio:62")
+        + "   busy-4871  0Dn..    1us : smp_reschedule_interrupt (c03b5540 0 0)\n   \
+           busy-4871  0Dn..    2us : __schedule (preempt_schedule_irq)\n  \
+           <...>-4735  0D..2    6us : __switch_to (__schedule)\n  \
+           <...>-4735  0D..2    6us : __schedule <busy-4871> (73 25)\n  \
+           <...>-4735  0D..2    7us : trace_stop_sched_switched (__schedule)\n";
+    let said = first(&text);
+    assert!(said.contains("late (FIFO 62, pid 4735) was switched to 41.0 ms after it was woken on CPU 0"), "{said}");
+    assert!(said.contains("the lines cover only 6.00 µs up to that switch"), "{said}");
+    let other = text.replace("trace_stop_sched_switched", "finish_switch");
+    assert!(!first(&other).contains("up to that switch"), "{}", first(&other));
+}

@@ -424,3 +424,15 @@ fn function_graph_of_trace_cmd_that_a_mail_client_wrapped() {
     let said = first(text);
     assert!(said.starts_with("function_graph: link_down() took 2.08 ms on CPU 0, in irq/68-usb (pid 725)"), "{said}");
 }
+
+#[test]
+fn noises_without_a_workload_are_run_times() {
+    let noise = "  sh-1210 [020] d..3. 71.794534: thread_noise: sh:1210 start 71.781610976 duration 8943683 ns\n";
+    let with = first(noise);
+    assert!(with.starts_with("osnoise: the longest noise is 8.94 ms, of sh (pid 1210) on CPU 20"), "{with}");
+    let without = first(&format!("# cat osnoise/options\nNO_DEFAULTS NO_OSNOISE_WORKLOAD\n{noise}"));
+    assert!(
+        without.starts_with("osnoise without its workload, so these are run times: the longest is 8.94 ms"),
+        "{without}"
+    );
+}

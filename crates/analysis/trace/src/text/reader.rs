@@ -6,7 +6,8 @@ use super::header::{self, Header};
 use super::names::Names;
 use super::old::{Found, Old};
 use super::prefix::{self, Front, Prefix, Style, front};
-use super::sched::Line;
+use super::scan::split;
+use super::sched::{self, Line};
 use super::{claim, log, loss, lttng, old, repair, restart, rtla, scan};
 use crate::Options;
 use crate::event::{Event, Kind};
@@ -151,8 +152,9 @@ impl Reader {
             Body::Kind(kind) => Read1::Event(event(kind)),
             Body::Stack => Read1::Event(event(Kind::Stack { frames: Box::default() })),
             Body::Incomplete(name) => {
-                let known = event(Kind::Other { name: name.clone(), body: None });
-                Read1::Partial(Some(known), name)
+                let switch = split(body, b"sched_switch: ").and_then(|(_, fields)| sched::cut_switch(fields));
+                let known = switch.unwrap_or_else(|| Kind::Other { name: name.clone(), body: None });
+                Read1::Partial(Some(event(known)), name)
             }
         }
     }
@@ -221,6 +223,7 @@ impl Reader {
         if let Some(event) = self.partial(line) {
             return event;
         }
+        self.info.without_workload |= scan::find(line, b"NO_OSNOISE_WORKLOAD").is_some();
         if trimmed.is_empty() || trimmed.starts_with(b"#") || header::report(line, &mut self.info) {
             return Read1::Known;
         }

@@ -99,10 +99,44 @@ pub(crate) fn clean(line: &[u8], out: &mut Vec<u8>) -> Option<&'static str> {
 pub(crate) fn join(line: &mut Vec<u8>, next: &[u8]) {
     // A time contains no space.
     let in_time = line.ends_with(b".") && next.first().is_some_and(u8::is_ascii_digit);
-    if !in_time {
+    if !in_time && !in_field(line, next) {
         line.push(b' ');
     }
     line.extend_from_slice(next);
+}
+
+/// True if a terminal broke the line inside the name of a scheduler event's field, or inside the number in it: `… nex` and
+/// `t_pid=297 …`, `… next_pid=766` and `9 next_prio=120`.
+fn in_field(line: &[u8], next: &[u8]) -> bool {
+    const FIELDS: [&[u8]; 12] = [
+        b"prev_comm",
+        b"prev_pid",
+        b"prev_prio",
+        b"prev_state",
+        b"next_comm",
+        b"next_pid",
+        b"next_prio",
+        b"comm",
+        b"pid",
+        b"prio",
+        b"target_cpu",
+        b"dest_cpu",
+    ];
+    let last = line.rsplit(|b| *b == b' ').next().unwrap_or_default();
+    let first = next.split(|b| *b == b' ').next().unwrap_or_default();
+    let (begun, value) = match last.iter().position(|b| *b == b'=') {
+        Some(at) => (last.get(..at).unwrap_or_default(), last.get(at + 1..).unwrap_or_default()),
+        None => (last, &b""[..]),
+    };
+    let are_digits = |s: &[u8]| !s.is_empty() && s.iter().all(u8::is_ascii_digit);
+    if !value.is_empty() {
+        return FIELDS.contains(&begun) && !begun.ends_with(b"comm") && are_digits(value) && are_digits(first);
+    }
+    let Some(end) = first.iter().position(|b| *b == b'=').filter(|_| !last.is_empty() && !last.ends_with(b"=")) else {
+        return false;
+    };
+    let rest = first.get(..end).unwrap_or_default();
+    FIELDS.iter().any(|field| field.strip_prefix(begun) == Some(rest)) && !FIELDS.contains(&rest)
 }
 
 /// Strips leading `> `, `>> ` and `| `.
@@ -189,6 +223,21 @@ mod tests {
         );
         assert_eq!(cleaned(b"#     \\   /   |  \\  |"), (b"#     \\   /   |  \\  |".to_vec(), None));
         assert_eq!(cleaned(b"comm=x vec=3D"), (b"comm=x vec=3D".to_vec(), None));
+    }
+
+    #[test]
+    fn a_line_broken_within_a_field_is_joined_without_a_blank() {
+        let joined = |line: &[u8], next: &[u8]| {
+            let mut line = line.to_vec();
+            join(&mut line, next);
+            String::from_utf8(line).unwrap()
+        };
+        assert_eq!(joined(b"next_comm=kw nex", b"t_pid=297 next_prio=120"), "next_comm=kw next_pid=297 next_prio=120");
+        assert_eq!(joined(b"next_comm=f next_pid=76", b"69 next_prio=120"), "next_comm=f next_pid=7669 next_prio=120");
+        assert_eq!(joined(b"next_comm=f next_pid", b"=7 next_prio=1"), "next_comm=f next_pid=7 next_prio=1");
+        assert_eq!(joined(b"prev_comm=b", b"7 prev_pid=1"), "prev_comm=b 7 prev_pid=1");
+        assert_eq!(joined(b"prev_pid=7669", b"prev_prio=120"), "prev_pid=7669 prev_prio=120");
+        assert_eq!(joined(b"prev_comm=next_", b"pid=1"), "prev_comm=next_ pid=1");
     }
 
     #[test]

@@ -36,25 +36,43 @@ pub(crate) fn read(name: &[u8], s: &[u8]) -> Option<Option<Kind>> {
 }
 
 fn switch(s: &[u8]) -> Option<Kind> {
+    switched(s).filter(|(_, is_cut)| !is_cut).map(|(kind, _)| kind)
+}
+
+/// Returns what is known of a sched_switch whose line ends after the next thread's name or within its pid.
+pub(crate) fn cut_switch(s: &[u8]) -> Option<Kind> {
+    switched(s).map(|(kind, _)| kind)
+}
+
+/// Returns the switch, and true if its line is cut.
+fn switched(s: &[u8]) -> Option<(Kind, bool)> {
+    let whole = |kind| (kind, false);
     if s.starts_with(b"prev_pid=") {
-        return switch_nameless(s);
+        return switch_nameless(s).map(whole);
     }
-    let Some(s) = s.strip_prefix(b"prev_comm=") else { return switch_short(s) };
+    let Some(s) = s.strip_prefix(b"prev_comm=") else { return switch_short(s).map(whole) };
     let (comm, s) = comm_until(s, b" prev_pid=")?;
     let (tid, s) = signed(s)?;
     // Some pastes omit the priorities.
     let (prev_prio, s) = priority(s, b" prev_prio=")?;
     let (state, s) = word(s.strip_prefix(b" prev_state=")?);
-    let prev = known(comm, tid, prev_prio)?;
+    let (prev, prev_state) = (known(comm, tid, prev_prio)?, state_of(state)?);
     let s = skip_spaces(s);
     // `trace-cmd report -R` prints no arrow, and the state as a number.
     let s = skip_spaces(s.strip_prefix(b"==>").unwrap_or(s)).strip_prefix(b"next_comm=")?;
-    let (comm, s) = comm_until(s, b" next_pid=")?;
-    let (tid, s) = signed(s)?;
+    let switch = |next| Kind::SchedSwitch { prev, prev_state, next };
+    let Some((next_comm, (tid, s))) = comm_until(s, b" next_pid=").and_then(|(comm, s)| Some((comm, signed(s)?)))
+    else {
+        // No other thread has such a name.
+        let (idle, _) = word(s);
+        idle.starts_with(b"swapper/").then_some(())?;
+        return Some((switch(Task { tid: 0, comm: Some(Comm::new(idle)), prio: prev_prio.map(|_| 120) }), true));
+    };
     let (next_prio, _) = priority(s, b" next_prio=")?;
-    // An event that is truncated after the pid does not count as one with omitted priorities.
+    // Either both priorities are omitted or none.
+    let is_cut = prev_prio.is_some() && next_prio.is_none();
     (prev_prio.is_some() || next_prio.is_none()).then_some(())?;
-    Some(Kind::SchedSwitch { prev, prev_state: state_of(state)?, next: known(comm, tid, next_prio)? })
+    Some((switch(known(next_comm, tid, next_prio)?), is_cut))
 }
 
 fn priority<'s>(s: &'s [u8], key: &[u8]) -> Option<(Option<i64>, &'s [u8])> {

@@ -31,7 +31,7 @@ type Reader = fn(&str) -> Option<(String, &'static str)>;
 /// Describes a text that contains no trace, with the worst latency in it.
 pub(super) fn summary(head: &[u8]) -> Option<TraceError> {
     let mut lines = head.split(|b| *b == b'\n').map(|line| repair::unquote(line).0);
-    let head = String::from_utf8_lossy(&lines.by_ref().collect::<Vec<_>>().join(&b'\n')).into_owned();
+    let head = unbroken(&String::from_utf8_lossy(&lines.by_ref().collect::<Vec<_>>().join(&b'\n')));
     let log = || {
         let said = log::said(&head)?;
         let below_zero = negative::note(&head).filter(|_| !said.contains("below 0")).unwrap_or_default();
@@ -40,6 +40,24 @@ pub(super) fn summary(head: &[u8]) -> Option<TraceError> {
     let table = |(what, next)| TraceError::Summary { what, next };
     let known = negative::without(&head, tables).map(|(what, next)| (with_omission(what, &head), next)).map(table);
     known.or_else(log).or_else(|| negative::without(&head, others).map(table))
+}
+
+/// Joins the lines that quoted-printable mail broke: those that end with `=`, if several do. A heading such as `Max=` may
+/// lack the blank before the break.
+fn unbroken(head: &str) -> String {
+    const FEWEST: usize = 2;
+    let is_soft = |line: &str| line.ends_with('=') && !line.ends_with("==");
+    if head.lines().filter(|line| is_soft(line)).count() < FEWEST {
+        return head.to_owned();
+    }
+    let mut out = String::with_capacity(head.len());
+    for line in head.lines() {
+        match line.strip_suffix('=').filter(|_| is_soft(line)) {
+            Some(part) => out.push_str(part),
+            None => out.extend([line, "\n"]),
+        }
+    }
+    out.replace("=3D", "=").replace("=20", " ")
 }
 
 /// Returns the figures of a table or list that no reader knows.

@@ -2,11 +2,13 @@
 //! that nothing interrupts, handlers, softirqs from raise to entry, work of workqueues, threads from sched_waking to
 //! their runqueue.
 
+mod held;
 mod said;
 mod works;
 
 use super::options::ExplainOptions;
 use super::{choose, section, sentences, vectors};
+use held::Held;
 use punctual_model::Scheduled;
 use punctual_trace::{Comm, Context, Delay, Event, Kind, Task, TaskState};
 use punctual_units::{Arrange, Nanos};
@@ -66,6 +68,8 @@ pub(super) enum Of {
     Hog,
     /// A thread that kept a CPU.
     Ran,
+    /// A thread that had a CPU before and after missing lines.
+    Held,
 }
 
 /// The longest delay or duration of each kind, ns, and the sentence about it.
@@ -133,6 +137,7 @@ pub(super) struct Spans {
     /// Number of wakeups of each thread, counted as long as no switch has been seen.
     wakings: HashMap<i32, (u64, Task)>,
     works: Works,
+    held: Held,
     longest: Longest,
     /// Times of the first and the last event. `only` is the CPU and the thread of the first event; `many` is true if
     /// other threads follow.
@@ -144,6 +149,7 @@ pub(super) struct Spans {
 impl Spans {
     pub fn event(&mut self, event: &Event, options: &ExplainOptions, has_cpu: bool) {
         if matches!(event.kind, Kind::Restart | Kind::LostEvents { .. }) {
+            self.held.missing(event, self.cpus.iter().filter_map(|(cpu, of)| Some((*cpu, *of.switches.back()?))));
             self.cpus.clear();
             (self.out, self.woken, self.lent) = Default::default();
             self.works.forget();
@@ -151,6 +157,7 @@ impl Spans {
             return;
         }
         self.cover(event);
+        self.held.seen(event);
         if !is_end(&event.kind) || self.cpus.len() >= CPUS && !self.cpus.contains_key(&event.cpu) {
             return;
         }
@@ -304,6 +311,9 @@ impl Spans {
             let urgent = prev.prio.is_some_and(|prio| prio < 100);
             let of = if urgent && ns >= HOG { Of::Hog } else { Of::Ran };
             self.offer(of, ns, 1, || format!("{} ran for {} at a stretch{on}", who(options, prev), Nanos(ns)));
+        }
+        if let Some(ns) = self.held.left(event.cpu, t).filter(|_| prev.tid != 0 && has_cpu) {
+            self.offer(Of::Held, ns, 1, || said::held(&who(options, prev), ns, on));
         }
         let more_urgent = next.tid != 0 && prev.prio.zip(next.prio).is_some_and(|(prev, next)| next < prev);
         let kept = state.runnable() || state.letter == b'D' || state.letter == b'?' && more_urgent;

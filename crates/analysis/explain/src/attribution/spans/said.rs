@@ -36,6 +36,13 @@ pub(super) fn who(options: &ExplainOptions, task: &Task) -> String {
     }
 }
 
+pub(super) fn held(who: &str, ns: u64, on: On) -> String {
+    format!(
+        "{who} got a CPU and left it {} later{on}: the lines show no switch in between, but some are missing",
+        Nanos(ns)
+    )
+}
+
 pub(super) fn raised(vec: u32, ns: u64, by: Who, begun: Who, on: On) -> String {
     let vec = sentences::softirq(vec);
     let thread = match begun.1 {

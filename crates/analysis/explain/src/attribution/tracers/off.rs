@@ -1,6 +1,6 @@
 //! Describes the sections of irqsoff, preemptoff and preemptirqsoff: how long, where, and in which functions.
 
-use super::{Tracers, figure, interrupts, who};
+use super::{Tracers, figure, gaps, interrupts, who};
 use crate::attribution::cpu::Cpu;
 use crate::attribution::functions::{self, Whose};
 use crate::attribution::holes;
@@ -17,6 +17,8 @@ const AT_START: u64 = 20_000;
 const LATE: u64 = 1_000_000;
 /// Maximum plausible latency without lines, ns; a longer one is an error of the tracer.
 const IMPLAUSIBLE: u64 = 1_000_000_000;
+/// Stands for the name of the tracer, if the text begins after the line that has it.
+const UNNAMED: &str = "a latency tracer";
 
 /// Describes the section of irqsoff, preemptoff and preemptirqsoff, by its ends and by the functions in it.
 /// `seen` includes how much of the trace is missing. `woken_at_end` is the time, ns, until the thread that was woken at
@@ -26,7 +28,7 @@ pub(super) fn said(
     seen: Option<(&Machine, &Tracers, Option<&str>)>,
     woken_at_end: Option<u64>,
 ) -> Option<(u64, String)> {
-    let tracer = header.tracer.as_deref()?;
+    let tracer = header.tracer.as_deref().unwrap_or(UNNAMED);
     let omitted = seen.and_then(|(.., omitted)| omitted);
     let (machine, seen) = seen.map(|(machine, seen, _)| (machine, seen)).unzip();
     let ends = header.started_at.as_deref().zip(header.ended_at.as_deref());
@@ -40,13 +42,15 @@ pub(super) fn said(
             }
             _ => "preemption off",
         },
-        "preemptirqsoff" => {
+        // Only the tracers of sections have ends.
+        UNNAMED if ends.is_none() => return None,
+        "preemptirqsoff" | UNNAMED => {
             let mut lines = cpus.clone().flat_map(|(_, cpu)| &cpu.traced).peekable();
             let is_known = lines.peek().is_some();
             let irqs_off = is_known && lines.all(|line| line.flags.and_then(|flags| flags.irqs_off) == Some(true));
             match seen.and_then(|seen| seen.first) {
-                Some((true, false)) => "interrupts off",
-                Some((false, true)) => "preemption off",
+                Some((true, false)) if tracer != UNNAMED => "interrupts off",
+                Some((false, true)) if tracer != UNNAMED => "preemption off",
                 _ if irqs_off => "interrupts off",
                 _ => "interrupts or preemption off",
             }
@@ -58,10 +62,13 @@ pub(super) fn said(
         _ => return None,
     };
     let (latency, cpu) = figure(header)?;
+    // Interrupts stay off from its entry to its exit, so it is the only one in the section.
+    let interrupt =
+        ends.filter(|(from, to)| what == "interrupts off" && functions::enters(from) && functions::leaves(to));
     let steps_ns = machine.and_then(|machine| machine.clock.step()).filter(|step| latency.is_multiple_of(*step));
     let inside = cpus.clone().fold((0, 0), |(hard, soft), (_, cpu)| (hard + cpu.in_hard, soft + cpu.in_soft));
     let inside = match inside {
-        _ if steps_ns.is_some() => String::new(),
+        _ if steps_ns.is_some() || interrupt.is_some() => String::new(),
         (hard, _) if hard > latency / 2 => format!(", {} of it in interrupts", Nanos(hard.min(latency))),
         (_, soft) if soft > latency / 2 => format!(", {} of it in softirqs", Nanos(soft.min(latency))),
         _ => cpus.clone().find_map(|(_, cpu)| interrupts::shares(cpu, latency)).unwrap_or_default(),
@@ -79,7 +86,10 @@ pub(super) fn said(
     let of_idle = ends.map(|(from, to)| (from.contains("idle"), to.contains("idle")));
     let in_idle = header.tid == Some(0) && of_idle == Some((true, true));
     let idle = match (header.tid, of_idle) {
-        (Some(0), Some((true, _) | (_, true))) => ": the way into or out of an idle state",
+        (Some(0), Some((true, _) | (_, true))) => match cpus.clone().all(|(_, cpu)| wanted(cpu)) {
+            true => ": the way into or out of an idle state, with a reschedule requested in all lines",
+            false => ": the way into or out of an idle state",
+        },
         // Preemption is enabled again by the thread that is switched to.
         (_, Some((true, _))) => {
             ": it began in the idle loop, so most of it is most likely idle time, and the thread to which the CPU was switched is not responsible"
@@ -88,7 +98,7 @@ pub(super) fn said(
     };
     let is_spin = ends.is_some_and(|(from, to)| functions::spins(from) && functions::spins(to));
     let ends = ends.map(|(from, to)| format!(", from {from} to {to}")).unwrap_or_default();
-    let stack = seen.map(|seen| called(&seen.stack, header)).unwrap_or_default();
+    let stack = seen.map(|seen| called(&seen.stack, header, interrupt.is_some())).unwrap_or_default();
     let (length, who) = (Nanos(latency), who(header));
     let marks = machine.is_some_and(has_marks);
     let waits =
@@ -115,6 +125,17 @@ pub(super) fn said(
                 } else {
                     format!("{n} lines")
                 })
+            )
+        }
+        ("a latency", None) if cpus.clone().any(|(_, cpu)| is_own(cpu, header, latency)) => format!(
+            "{tracer}: interrupts or preemption off for {length}{cpu}{inside}{place}, while {who} was current in all lines; whom it delayed is not \
+             recorded"
+        ),
+        ("a latency", None) if let Some(covered) = cpus.clone().find_map(|(_, cpu)| stopped(cpu, header, latency)) => {
+            format!(
+                "{tracer}: the header says that {who} was switched to {length} after it was woken{cpu}, but the lines cover only {} up to that switch: \
+                 the wakeup lies before them, or the clocks of two CPUs differ",
+                Nanos(covered)
             )
         }
         ("a latency", _) => format!(
@@ -147,6 +168,18 @@ pub(super) fn said(
             let first = first(cpus).filter(|first| *first > LATE);
             let first = first.map(|first| format!("; the first line is {} after the start, too", Nanos(first)));
             format!("{tracer}: {what} for {length}{cpu}, while {who} was current: {hole}{}", first.unwrap_or_default())
+        }
+        _ if let Some((from, to)) = interrupt => {
+            let left_out = cpus
+                .filter_map(|(_, cpu)| functions::left_out(cpu))
+                .max()
+                .filter(|gap| gap.saturating_mul(2) > latency);
+            let left_out =
+                left_out.map(|gap| format!("; the lines of {} of it are left out", Nanos(gap))).unwrap_or_default();
+            format!(
+                "{tracer}: {what} for {length}{cpu} in one interrupt, from its entry ({from}) to its exit ({to}), while {who} was \
+                 current{place}{stack}{left_out}; whom it delayed is not recorded"
+            )
         }
         _ => format!(
             "{tracer}: {what} for {length}{cpu}{inside}, while {who} was current{place}{ends}{idle}{stack}; whom it delayed is not recorded"
@@ -202,16 +235,18 @@ fn place(cpu: &Cpu, header: &LatencyHeader, latency: u64, restarted: bool, omitt
             let lines = if restarted { "last lines" } else { "lines" };
             return Some(format!("of which the {lines} cover only {}{of}", Nanos(covered)));
         }
-        let most = functions::most(cpu, Whose::All, 0, latency)?;
-        Some(format!("{} {}", if most.shown { "most of it" } else { "most of it most likely" }, most.place))
+        match functions::most(cpu, Whose::All, 0, latency) {
+            Some(most) => {
+                Some(format!("{} {}", if most.shown { "most of it" } else { "most of it most likely" }, most.place))
+            }
+            None => gaps::gaps(cpu, latency),
+        }
     })
 }
 
 /// Describes lines that are all of a softirq, and whether a reschedule is requested in all of them.
 fn in_softirq(cpu: &Cpu) -> &'static str {
-    let lines = || cpu.traced.iter();
-    let wanted = lines().all(|line| line.flags.and_then(|flags| flags.wants_resched()) == Some(true));
-    match (lines().all(|line| line.context() == Some(Context::Softirq)), wanted) {
+    match (cpu.traced.iter().all(|line| line.context() == Some(Context::Softirq)), wanted(cpu)) {
         (true, true) => " in a softirq, with a reschedule requested; record softirq_entry",
         (true, false) => " in a softirq; record softirq_entry",
         (false, true) => ", with a reschedule requested",
@@ -219,11 +254,37 @@ fn in_softirq(cpu: &Cpu) -> &'static str {
     }
 }
 
-/// Returns the callers of a section, according to the stack at its end.
-fn called(stack: &[Symbol], header: &LatencyHeader) -> String {
+/// True if the header's thread is current in all lines, and these cover the latency: it was not woken in that time.
+fn is_own(cpu: &Cpu, header: &LatencyHeader, latency: u64) -> bool {
+    const ROUNDING: u64 = 2_000;
+    let own = header.tid.is_some() && cpu.traced.iter().all(|line| line.tid == header.tid);
+    own && functions::covered(cpu).is_some_and(|(ns, _)| ns > 0 && ns.abs_diff(latency) <= ROUNDING)
+}
+
+/// Returns how much time the lines cover, ns, if they end where the measurement of a wakeup does, in the woken thread
+/// (kernel/latency_trace.c of the -rt patches), and cover only part of it.
+fn stopped(cpu: &Cpu, header: &LatencyHeader, latency: u64) -> Option<u64> {
+    let last = cpu.traced.back()?;
+    let names = [Some(&last.function), last.parent.as_ref()].into_iter().flatten().filter_map(section::name);
+    let is_stop = names.into_iter().any(|name| name == "trace_stop_sched_switched");
+    (is_stop && last.tid == header.tid).then_some(())?;
+    functions::covered(cpu).map(|(ns, _)| ns).filter(|ns| ns.saturating_mul(2) < latency)
+}
+
+/// True if a reschedule is requested in all lines.
+fn wanted(cpu: &Cpu) -> bool {
+    let mut lines = cpu.traced.iter();
+    !cpu.traced.is_empty() && lines.all(|line| line.flags.and_then(|flags| flags.wants_resched()) == Some(true))
+}
+
+/// Returns the callers of a section, according to the stack at its end; below an interrupt, what it interrupted.
+fn called(stack: &[Symbol], header: &LatencyHeader, in_interrupt: bool) -> String {
     const MOST: usize = 4;
     let end = header.ended_at.as_deref().map(section::bare).unwrap_or_default();
     let names = stack.iter().filter_map(section::name).map(section::bare);
-    let callers: Vec<String> = names.skip_while(|name| name.contains("trace") || *name == end).take(MOST).collect();
-    if callers.is_empty() { String::new() } else { format!(", called by {}", callers.join(" ← ")) }
+    let callers: Vec<String> = names.skip_while(|name| name.contains("trace") || *name == end).collect();
+    let entry = callers.iter().position(|name| functions::enters(name)).filter(|_| in_interrupt);
+    let callers: Vec<String> = callers.into_iter().take(entry.map_or(MOST, |at| MOST.min(at + 1))).collect();
+    let how = if in_interrupt && entry.is_none() { "upon" } else { "called by" };
+    if callers.is_empty() { String::new() } else { format!(", {how} {}", callers.join(" ← ")) }
 }

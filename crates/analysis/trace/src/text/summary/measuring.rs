@@ -46,7 +46,8 @@ fn is_one_run(head: &str) -> bool {
 
 /// Recognises the tables of rtla and the histograms of cyclictest by their headings.
 fn table(head: &str) -> Option<String> {
-    const TABLES: [(&str, &str); 8] = [
+    const TABLES: [(&str, &str); 9] = [
+        ("Hardware-related Noise", "the table of rtla hwnoise, which has interrupts off"),
         ("Operating System Noise", "the table of rtla osnoise top"),
         ("% CPU Aval", "the table of rtla osnoise top"),
         ("IRQ-000   Thr-000", "a histogram of rtla timerlat"),
@@ -65,7 +66,21 @@ fn table(head: &str) -> Option<String> {
     let worst = rtla(head).or_else(|| histogram(head)).or_else(|| maxima(head));
     let worst = worst.map(|worst| format!(" ({worst}{})", overflows(head).unwrap_or_default())).unwrap_or_default();
     let stopped = if head.contains("hit stop tracing") { ", stopped at its threshold" } else { "" };
-    Some(format!("{what}{worst}{stopped}"))
+    Some(format!("{what}{worst}{}{stopped}", hwnoise(head).unwrap_or_default()))
+}
+
+/// Returns the largest counts of hwnoise, whose rows end with those by hardware and of NMIs.
+fn hwnoise(head: &str) -> Option<String> {
+    const COLUMNS: usize = 8;
+    head.contains("Hardware-related Noise").then_some(())?;
+    let rows = rows_of_top(head);
+    let counts = rows.iter().filter_map(|(_, row)| {
+        let row: Vec<&str> = row.split_whitespace().collect();
+        let (hardware, nmis) = (row.get(6)?.parse::<u64>().ok()?, row.get(7)?.parse::<u64>().ok()?);
+        (row.len() == COLUMNS).then_some((hardware, nmis))
+    });
+    let (hardware, nmis) = counts.reduce(|(a, b), (c, d)| (a.max(c), b.max(d)))?;
+    Some(format!("; on each CPU at most {hardware} noises by hardware or a hypervisor and {nmis} NMIs"))
 }
 
 /// Returns the names of the columns of a histogram of rtla, `Index   CPU-000   CPU-001` or `Index   IRQ-000   Thr-000`,

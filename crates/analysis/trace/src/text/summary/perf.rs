@@ -1,6 +1,7 @@
 //! Tables of perf: sched latency, sched timehist, lock contention, kwork.
 
 use super::{EVENTS, RECORD};
+use crate::info::RAN_THEN;
 use crate::text::scan::text;
 
 fn worst(head: &str, row: impl Fn(&str) -> Option<(f64, String)>) -> Option<(f64, String)> {
@@ -40,8 +41,18 @@ struct Slice {
     run: f64,
     /// Time on another CPU before a migration.
     before: f64,
+    cpu: u32,
+    task: String,
     who: String,
     time: String,
+}
+
+impl Slice {
+    /// Time in s at which it got the CPU, and at which it left it.
+    fn ran(&self) -> Option<(f64, f64)> {
+        let end = self.time.parse::<f64>().ok()?;
+        Some((end - self.run / 1e3, end))
+    }
 }
 
 /// Parses `95.123456 [0001]  app[1234/1230]   0.000  0.015  0.030`: times in ms, waiting for an event, for the CPU, and
@@ -61,14 +72,21 @@ fn slice(row: &str, columns: usize, prio: bool) -> Option<Slice> {
     let task = task.get(from..task.len() - usize::from(prio && task.len() > from + 1))?.join(" ");
     let cpu: u32 = cpu.parse().ok()?;
     let before = if columns > 3 { ms(3)? } else { 0.0 };
-    let who = format!("{} on CPU {cpu}", text(task.as_bytes(), 64));
-    Some(Slice { off: ms(0)?, delay: ms(1)?, run: ms(2)?, before, who, time: time.trim().to_owned() })
+    let task = text(task.as_bytes(), 64);
+    let who = format!("{task} on CPU {cpu}");
+    Some(Slice { off: ms(0)?, delay: ms(1)?, run: ms(2)?, before, cpu, task, who, time: time.trim().to_owned() })
 }
 
 /// Reads the rows of perf sched timehist.
 pub(super) fn timehist(head: &str) -> Option<(String, &'static str)> {
     const FEWEST: usize = 2;
-    let has_heading = head.contains("sch delay");
+    const HEADING: &str = "sch delay";
+    // A mail client wraps the rows, and the heading with them.
+    let is_row = |line: &str| line.contains("[0") && line.contains(']');
+    let joined = joined(head);
+    let parses = |head: &str| head.lines().filter(|line| is_row(line) && slice(line, 3, false).is_some()).count();
+    let head = if parses(head) < FEWEST && parses(&joined) >= FEWEST { &joined } else { head };
+    let has_heading = head.contains(HEADING);
     let columns = if head.contains("pre-mig time") { 4 } else { 3 };
     let prio = head.lines().any(|line| line.contains("sch delay") && line.contains(" prio "));
     let rows: Vec<Slice> = head.lines().filter_map(|row| slice(row, columns, prio)).collect();
@@ -94,9 +112,73 @@ pub(super) fn timehist(head: &str) -> Option<(String, &'static str)> {
     let off =
         longer("time off the CPU", most(|row| row.off), |row| row.off, ", asleep or preempted").unwrap_or_default();
     let what = format!(
-        "perf sched timehist (the longest wait for a CPU is {delay} ms, of {who} at {time}{moved}{run}{off}){window}"
+        "perf sched timehist (the longest wait for a CPU is {delay} ms, of {who} at {time}{moved}{run}{off}){window}{}",
+        woken_twice(head, worst).or_else(|| ran_then(&rows, worst)).unwrap_or_default()
     );
     Some((what, RECORD))
+}
+
+/// Joins the rows that a mail client wrapped: a row begins with a time and a CPU.
+fn joined(head: &str) -> String {
+    let begins = |line: &str| {
+        let (time, rest) = line.trim().split_once(" [")?;
+        time.trim().parse::<f64>().ok()?;
+        rest.split_once(']')?.0.parse::<u32>().ok()
+    };
+    let mut out = String::with_capacity(head.len());
+    let mut in_row = false;
+    for line in head.lines() {
+        let is_row = begins(line).is_some();
+        in_row = is_row || in_row && !line.trim().is_empty();
+        out.push_str(if in_row && !is_row { " " } else { "\n" });
+        out.push_str(line);
+    }
+    out
+}
+
+/// Names the threads that ran on the CPU during the longest wait, if they did for most of it.
+fn ran_then(rows: &[Slice], worst: &Slice) -> Option<String> {
+    const MOST: usize = 4;
+    const LEAST: f64 = 0.05;
+    let (start, _) = worst.ran()?;
+    let since = start - (worst.delay - worst.before) / 1e3;
+    let mut shares: Vec<(&str, f64)> = Vec::new();
+    for row in rows.iter().filter(|row| row.cpu == worst.cpu && !row.task.starts_with("<idle>")) {
+        let Some((from, to)) = row.ran() else { continue };
+        let ms = (to.min(start) - from.max(since)) * 1e3;
+        match shares.iter_mut().find(|(task, _)| *task == row.task) {
+            _ if ms < worst.delay * LEAST => {}
+            Some((_, sum)) => *sum += ms,
+            None => shares.push((&row.task, ms)),
+        }
+    }
+    shares.sort_by(|(_, a), (_, b)| b.total_cmp(a));
+    (shares.iter().map(|(_, ms)| ms).sum::<f64>() * 2.0 > worst.delay).then_some(())?;
+    let ran: Vec<String> = shares.iter().take(MOST).map(|(task, ms)| format!("{task} {ms:.3} ms")).collect();
+    Some(format!("; {RAN_THEN} {}", ran.join(", ")))
+}
+
+/// Tells of further wakeups during the longest wait, which perf sched counts from the first one
+/// (tools/perf/builtin-sched.c, timehist_sched_wakeup_event: ready_to_run is set once).
+fn woken_twice(head: &str, worst: &Slice) -> Option<String> {
+    const ACCURACY: f64 = 2e-6;
+    let (start, _) = worst.ran()?;
+    let since = start - worst.delay / 1e3 - ACCURACY;
+    let wakeups = head.lines().filter_map(|line| {
+        let (before, woken) = line.split_once("awakened: ")?;
+        let time = before.trim().split_once(" [")?.0.trim().parse::<f64>().ok()?;
+        (woken.trim() == worst.task && (since..=start).contains(&time)).then_some(time)
+    });
+    let mut wakeups: Vec<f64> = wakeups.collect();
+    wakeups.sort_by(f64::total_cmp);
+    wakeups.dedup();
+    let after = (start - wakeups.last()?) * 1e3;
+    (wakeups.len() > 1 && after * 2.0 < worst.delay).then_some(())?;
+    Some(format!(
+        "; it counts from the first of {} wakeups, and the thread got the CPU {after:.3} ms after the last one: suspected: it did not wait so long, but a run \
+         or its events are missing",
+        wakeups.len()
+    ))
 }
 
 /// Describes rows with the end of `--time 100,200` instead of the time of an event: perf ends the threads that run then there
@@ -338,6 +420,49 @@ mod tests {
             "{said}"
         );
         assert!(said.contains("the longest time off the CPU is 0.186 ms"), "{said}");
+    }
+
+    #[test]
+    fn a_table_of_sched_latency_broken_by_quoted_printable_is_joined() {
+        let table = |max: &str, start: &str| {
+            format!(
+                "  Task                  |   Runtime ms  | Switches | Avg delay ms    | Max=\n delay ms    | Sum delay ms     | Max delay start =\n|\n  \
+                 grinder:(9)      |1499451.694 ms |   647385 | avg:   0.940 ms | max=\n:  {max} ms | sum:608348.424 ms | max start:   {start} s | max end:=20=\n\
+                 467.247465 s\n"
+            )
+        };
+        let said = said(&(table("27.969", "467.219496") + &table("73.722", "2678.846216")));
+        assert!(
+            said.contains("the longest wait is 73.722 ms, of grinder:(9) at 2678.846216 s; 647385 switches"),
+            "{said}"
+        );
+    }
+
+    #[test]
+    fn timehist_names_those_that_ran_during_the_longest_wait() {
+        let rows = "         time    cpu  task name      wait time  sch delay   run time\n 80.104000 [0002]  spin[71]  0.000  0.000  3.000\n 80.105000 \
+                    [0003]  other[90]  0.000  0.000  4.000\n 80.107000 [0002]  turn[72]  0.000  0.000  3.000\n 80.107500 [0002]  nap[73]  0.000  6.200  0.500\n";
+        let text = said(rows);
+        assert!(text.contains("is 6.2 ms, of nap[73] on CPU 2 at 80.107500"), "{text}");
+        assert!(text.contains("most of that time the CPU ran spin[71] 3.000 ms, turn[72] 3.000 ms"), "{text}");
+        assert!(!text.contains("other[90]") && !text.contains("no causes"), "{text}");
+        let alone = said(&rows.replace("[0002]  spin", "[0005]  spin").replace("[0002]  turn", "[0005]  turn"));
+        assert!(!alone.contains("the CPU ran") && alone.contains("no causes"), "{alone}");
+    }
+
+    #[test]
+    fn a_wait_that_counts_from_the_first_of_two_wakeups_is_no_wait() {
+        let rows = "  time    cpu  task name    wait time  sch\ndelay   run time  state\n  81.567210 [0058]  by[45]\n        awakened: late[82]\n  82.448807 \
+                    [0015]  by[78]\n        awakened: late[82]\n  82.448911 [0118]  late[82]      0.000\n881.614      0.087      S\n\n  82.448824 [0118]  \
+                    <idle>      0.024\n0.024      0.416      I\n";
+        let text = said(rows);
+        assert!(text.contains("is 881.614 ms, of late[82] on CPU 118"), "{text}");
+        assert!(
+            text.contains("from the first of 2 wakeups, and the thread got the CPU 0.017 ms after the last one"),
+            "{text}"
+        );
+        let once = said(&rows.replace("  82.448807 [0015]  by[78]\n        awakened: late[82]\n", ""));
+        assert!(once.contains("881.614") && !once.contains("wakeups"), "{once}");
     }
 
     #[test]

@@ -92,6 +92,11 @@ mod tests {
             "{}",
             said(&unknown)
         );
+        let hardware = "   Hardware-related Noise\nCPU Period  Runtime  Noise  % CPU Aval  Max Noise  Max Single  HW  NMI\n 1 #5  5000000  38  99.99924  3  3  4  \
+                        74\n 4 #5  5000000  21  99.99958  4  4  2  75\n";
+        let text = said(hardware);
+        assert!(text.starts_with("the table of rtla hwnoise") && text.contains("is 4 us on CPU 4"), "{text}");
+        assert!(text.contains("at most 4 noises by hardware or a hypervisor and 75 NMIs"), "{text}");
         let timerlat = "   Timer Latency\n 0 #823 | 24 0 1 24\n| 1035 3 7 1035\n 1 #824 | 1 0 1 40 | 6 2 6\n11\n";
         assert!(said(timerlat).contains("is 1035 us on CPU 0, where the interrupt's was 24"), "{}", said(timerlat));
     }
