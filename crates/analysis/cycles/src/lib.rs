@@ -81,6 +81,11 @@ impl Release {
     }
 }
 
+/// A wait for an event is long from this part of the mean wait for the release on, percent.
+const LONG_PERCENT: u64 = 3;
+/// Events count if one of so many timers is set after one.
+const MANY: usize = 50;
+
 /// A completed wait. Times are CLOCK_MONOTONIC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wait {
@@ -204,13 +209,19 @@ impl Cycles {
         };
         let cycles: Vec<Cycle> = at.windows(2).map(cycle).collect();
         let copied = || -> Vec<Wait> { at.iter().copied().copied().collect() };
-        // If the thread also waits for events, it may be these from which the times are counted. Waits for locks are short.
+        // A timer that is set after an event counts from it: a timeout, or a pulse that the event starts. Waits for locks
+        // are short.
         let slept = at.iter().fold(0, |sum: u64, wait| sum.saturating_add(wait.slept()));
-        let slept_in_all = waits.iter().fold(0, |sum: u64, wait| sum.saturating_add(wait.slept()));
-        let is_only_wait = slept_in_all.saturating_sub(slept) < slept_in_all / 10;
+        let long = slept.saturating_mul(LONG_PERCENT) / 100 / at.len().max(1) as u64;
+        let is_after_event = |wait: &&&Wait| {
+            let before = wait.set.map_or(0, |set| waits.partition_point(|other| other.end <= set));
+            let last = waits.iter().take(before).rev().find(|other| other.slept() >= long);
+            last.is_some_and(|last| !last.release.is_timer())
+        };
+        let counts_alone = at.iter().filter(is_after_event).count().saturating_mul(MANY) < at.len();
         let may_drift = match release {
             Release::RelativeSleep => Lengths::of(&copied()) != Lengths::HoldGrid,
-            _ => release.is_timer() && is_only_wait && lengths::are_from_now(&copied()),
+            _ => release.is_timer() && counts_alone && lengths::are_from_now(&copied()),
         };
         Some(Cycles { place, release, cycles, grid, may_drift, ambiguous_with })
     }

@@ -94,7 +94,26 @@ fn times_from_now_drift_where_the_thread_waits_for_locks_but_not_for_events() {
         }
         Cycles::find(&waits).unwrap().may_drift
     };
-    assert_eq!((drifts(20 * US), drifts(300 * US)), (true, false));
+    assert_eq!((drifts(20 * US), drifts(40 * US), drifts(300 * US)), (true, false, false));
+}
+
+#[test]
+fn a_timer_that_an_event_starts_does_not_drift() {
+    // Starts a timer of 3.8 ms after each event, or after each timer; one event is between two timers in both cases.
+    let drifts = |after_event: bool| {
+        let (mut end, mut waits) = (MS, Vec::new());
+        for n in 1..=100 {
+            let event = end + (200 + n * 7_919 % 13 * 20) * US;
+            let started = if after_event { event + 5 * US } else { end } + 20 * US;
+            let due = started + 3_800 * US;
+            waits.push(wait(1, Release::Descriptors, end + 30 * US, event, event + 5 * US));
+            end = due + (5 + n * n % 11 * 4) * US;
+            let timer = wait(1, Release::Timerfd, event + 40 * US, due, end);
+            waits.push(Wait { due: Some(Nanos(due)), set: Some(Nanos(started)), ..timer });
+        }
+        Cycles::find(&waits).unwrap().may_drift
+    };
+    assert_eq!((drifts(true), drifts(false)), (false, true));
 }
 
 #[test]
