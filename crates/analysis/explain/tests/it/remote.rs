@@ -1,17 +1,7 @@
 //! Wakeups of threads on another CPU, of which the text has few lines or none.
 
-use punctual_explain::{Attribution, ExplainOptions, Explanation};
+use crate::old_kernels::explained;
 use punctual_model::{Class, Confidence};
-use punctual_trace::{Options, open_text};
-
-fn explained(text: &str) -> Explanation {
-    let mut source = open_text(text.as_bytes(), Options::default()).unwrap();
-    let mut attribution = Attribution::new(ExplainOptions::default());
-    while let Some(event) = source.next() {
-        attribution.event(&event, source.info());
-    }
-    attribution.finish(source.info())
-}
 
 fn verdict(text: &str) -> String {
     explained(text).victims.first().map_or_else(String::new, |victim| victim.verdict.clone())

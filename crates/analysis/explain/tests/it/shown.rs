@@ -1,22 +1,6 @@
 //! Latencies of which the lines show less, or something else, than the header says.
 
-use punctual_explain::{Attribution, ExplainOptions, Explanation};
-use punctual_trace::{Options, open_text};
-
-fn explained(text: &str) -> Explanation {
-    let mut source = open_text(text.as_bytes(), Options::default()).unwrap();
-    let mut attribution = Attribution::new(ExplainOptions::default());
-    while let Some(event) = source.next() {
-        attribution.event(&event, source.info());
-    }
-    attribution.finish(source.info())
-}
-
-fn first(text: &str) -> String {
-    let found = explained(text);
-    let verdict = found.victims.first().map(|victim| victim.verdict.clone());
-    verdict.or(found.answer).unwrap_or_default()
-}
+use crate::old_kernels::{explained, first};
 
 fn old(latency: u32, cpu: u32, task: &str, prio: u32, lines: &str) -> String {
     format!(
